@@ -1,0 +1,38 @@
+"""The Celery app: one queue per kind of work, and the schedule in code."""
+
+import os
+
+from celery import Celery, signals
+from celery.schedules import crontab
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+
+COLLECT, SIMULATE, REPORT = "collect", "simulate", "report"
+
+app = Celery("sekisho")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks(["collectors", "portal.plans", "portal.requests", "portal.demo"])
+app.conf.task_default_queue = REPORT
+app.conf.task_routes = {
+    "collectors.*": {"queue": COLLECT},
+    "plans.*": {"queue": SIMULATE},
+    "requests.*": {"queue": REPORT},
+    "demo.*": {"queue": REPORT},
+}
+app.conf.beat_schedule = {
+    "collect every region": {
+        "task": "collectors.collect_all",
+        "schedule": crontab(minute="*/5"),
+        "options": {"expires": 270},
+    },
+    "move requests along": {
+        "task": "requests.advance",
+        "schedule": crontab(minute="*"),
+        "options": {"expires": 50},
+    },
+}
+
+
+@signals.setup_logging.connect
+def _keep_django_logging(**_kwargs: object) -> None:
+    """Celery would otherwise replace the logging that settings.py describes."""

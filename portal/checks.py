@@ -1,0 +1,45 @@
+"""System checks of the settings: each has an id and says what to do."""
+
+from collections.abc import Sequence
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004
+
+from portal import env
+
+
+@register()
+def settings_are_usable(
+    app_configs: Sequence[AppConfig] | None, **_kwargs: object
+) -> list[CheckMessage]:
+    """Says which settings are missing or cannot work together."""
+    found: list[CheckMessage] = []
+    if not settings.SECRET_KEY_IS_OWN and not (settings.DEBUG or settings.DEMO):
+        found.append(
+            Error(
+                "SEKISHO_SECRET_KEY is not set.",
+                hint="Set it to 50 or more random characters; sessions and signatures depend on it.",
+                id="sekisho.E001",
+            )
+        )
+    try:
+        ZoneInfo(settings.REPORT_TIMEZONE)
+    except (ZoneInfoNotFoundError, ValueError):
+        found.append(
+            Error(
+                f"SEKISHO_REPORT_TIMEZONE is {settings.REPORT_TIMEZONE!r}.",
+                hint="Use an IANA zone name such as Asia/Tokyo.",
+                id="sekisho.E002",
+            )
+        )
+    if not env.value(env.REDIS_URL):
+        found.append(
+            Warning(
+                "REDIS_URL is not set: tasks have no broker.",
+                hint="`make demo` starts an embedded server; in production point to Redis.",
+                id="sekisho.W001",
+            )
+        )
+    return found

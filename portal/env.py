@@ -1,0 +1,205 @@
+"""Every setting Sekisho reads from the environment: one table, and nothing else reads it.
+
+The table is the source of `.env.example` and of `docs/reference/settings.md`; a test compares all
+three. Secrets have no default that could be used by mistake outside the demo.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class SettingError(ValueError):
+    """A setting holds a value that cannot be used; says which, what it is and what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[T]):
+    """One environment variable: its name, default, meaning and how its text is read."""
+
+    name: str
+    default: str
+    meaning: str
+    read: Callable[[str], T]
+    expected: str = "text"
+    secret: bool = False
+
+
+def _text(value: str) -> str:
+    return value
+
+
+def _flag(value: str) -> bool:
+    known = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    return known[value.strip().lower()]
+
+
+def _whole(value: str) -> int:
+    number = int(value)
+    if number < 0:
+        raise ValueError(value)
+    return number
+
+
+def _seconds(value: str) -> float:
+    number = float(value)
+    if not 0 < number < 1e6:
+        raise ValueError(value)
+    return number
+
+
+def _names(value: str) -> list[str]:
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _path(value: str) -> Path:
+    return (ROOT / value).resolve()
+
+
+FLAG = "1 or 0"
+SECONDS = "a number of seconds above 0"
+WHOLE = "a whole number, 0 or more"
+NAMES = "names separated by commas"
+
+DEBUG = Setting(
+    "SEKISHO_DEBUG", "0", "Show tracebacks in the browser. Never in production.", _flag, FLAG
+)
+DEMO = Setting(
+    "SEKISHO_DEMO",
+    "0",
+    "Run as the demo: sign-ins are shown on the sign-in page. `make demo` sets it.",
+    _flag,
+    FLAG,
+)
+SECRET_KEY = Setting(
+    "SEKISHO_SECRET_KEY",
+    "",
+    "Key for sessions and signatures. Required unless debug or demo.",
+    _text,
+    secret=True,
+)
+ALLOWED_HOSTS = Setting(
+    "SEKISHO_ALLOWED_HOSTS",
+    "127.0.0.1,localhost",
+    "Host names the web server answers to.",
+    _names,
+    NAMES,
+)
+TRUSTED_ORIGINS = Setting(
+    "SEKISHO_TRUSTED_ORIGINS",
+    "",
+    "Origins (https://…) trusted for form posts behind a proxy.",
+    _names,
+    NAMES,
+)
+HTTPS = Setting(
+    "SEKISHO_HTTPS",
+    "0",
+    "The site is served over HTTPS: secure cookies, HSTS, redirect.",
+    _flag,
+    FLAG,
+)
+TRUSTED_PROXIES = Setting(
+    "SEKISHO_TRUSTED_PROXIES",
+    "0",
+    "How many reverse proxies stand in front (for rate limits by address).",
+    _whole,
+    WHOLE,
+)
+DATA_DIR = Setting(
+    "SEKISHO_DATA_DIR",
+    "var",
+    "Folder for the embedded database, the demo's files and logs.",
+    _path,
+    "a path",
+)
+DATABASE_URL = Setting(
+    "DATABASE_URL",
+    "",
+    "PostgreSQL address. Empty: an SQLite file in the data folder.",
+    _text,
+    secret=True,
+)
+REDIS_URL = Setting(
+    "REDIS_URL",
+    "",
+    "Redis or Valkey address for tasks and cache. Empty: the embedded server of `make demo`.",
+    _text,
+    secret=True,
+)
+PROMETHEUS_URL = Setting(
+    "PROMETHEUS_URL",
+    "",
+    "Prometheus address of every region that has none of its own (PROMETHEUS_URL_TOKYO, …).",
+    _text,
+)
+PROMETHEUS_TOKEN = Setting(
+    "PROMETHEUS_TOKEN",
+    "",
+    "Bearer token sent to Prometheus (PROMETHEUS_TOKEN_TOKYO, … for one region).",
+    _text,
+    secret=True,
+)
+PROMETHEUS_CONNECT_SECONDS = Setting(
+    "PROMETHEUS_CONNECT_SECONDS",
+    "3",
+    "How long to wait for a connection to Prometheus.",
+    _seconds,
+    SECONDS,
+)
+PROMETHEUS_READ_SECONDS = Setting(
+    "PROMETHEUS_READ_SECONDS",
+    "30",
+    "How long to wait for an answer of Prometheus.",
+    _seconds,
+    SECONDS,
+)
+COLLECT_CATALOGUE = Setting(
+    "COLLECT_CATALOGUE",
+    "",
+    "A site's own catalogue (TOML) laid over the built-in one. Empty: none.",
+    _text,
+    "a path",
+)
+REPORT_TIMEZONE = Setting(
+    "SEKISHO_REPORT_TIMEZONE",
+    "Asia/Tokyo",
+    "Zone in which weeks are cut and shared times are shown.",
+    _text,
+    "an IANA zone name",
+)
+LOG_LEVEL = Setting(
+    "SEKISHO_LOG_LEVEL", "INFO", "Lowest level that is logged.", _text, "a logging level"
+)
+
+REGISTRY: tuple[Setting[object], ...] = tuple(
+    value for value in list(globals().values()) if isinstance(value, Setting)
+)
+
+
+def value(setting: Setting[T], environ: Mapping[str, str] | None = None) -> T:
+    """The setting's value from the environment, or its default.
+
+    Raises SettingError when the text cannot be read as what is expected.
+    """
+    text = (os.environ if environ is None else environ).get(setting.name, setting.default)
+    try:
+        return setting.read(text)
+    except (ValueError, KeyError) as error:
+        shown = "(hidden)" if setting.secret else repr(text)
+        raise SettingError(f"{setting.name} is {shown}; expected {setting.expected}") from error
+
+
+def for_region(setting: Setting[str], region: str, environ: Mapping[str, str] | None = None) -> str:
+    """The setting's value for one region: NAME_REGION when set, else NAME."""
+    env = os.environ if environ is None else environ
+    own = f"{setting.name}_{region.upper().replace('-', '_')}"
+    return env.get(own) or value(setting, env)

@@ -1,0 +1,107 @@
+"""Requests: the conversation about a change of quota, and its trail."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from portal.fleet.models import Pool
+from portal.plans.models import Plan
+from portal.tenants.models import Project
+
+
+class RequestState(models.TextChoices):
+    """Where a request stands."""
+
+    DRAFT = "draft", _("draft")
+    SUBMITTED = "submitted", _("submitted")
+    IN_REVIEW = "in_review", _("in review")
+    APPROVED = "approved", _("approved")
+    PARTIALLY_APPROVED = "partially_approved", _("partially approved")
+    DENIED = "denied", _("denied")
+    WITHDRAWN = "withdrawn", _("withdrawn")
+    SCHEDULED = "scheduled", _("scheduled")
+    ACTIVE = "active", _("active")
+    EXPIRING = "expiring", _("expiring")
+    EXPIRED = "expired", _("expired")
+    REVOKED = "revoked", _("revoked")
+    SUPERSEDED = "superseded", _("superseded")
+
+
+class QuotaRequest(models.Model):
+    """A project's wish to hold more or less of a pool, for a time or for good."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="requests")
+    pool = models.ForeignKey(Pool, on_delete=models.PROTECT, related_name="requests")
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="requests"
+    )
+    state = models.CharField(
+        _("state"), max_length=32, choices=RequestState.choices, default=RequestState.DRAFT
+    )
+    extra_gpus = models.IntegerField(_("GPUs more"))
+    starts_at = models.DateTimeField(_("from"))
+    ends_at = models.DateTimeField(_("until"), null=True, blank=True)
+    justification = models.TextField(_("why"), max_length=2000)
+    base_nominal_gpus = models.PositiveIntegerField(
+        help_text=_("The nominal quota that the request was simulated against.")
+    )
+    plan = models.ForeignKey(
+        Plan, on_delete=models.PROTECT, null=True, blank=True, related_name="requests"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    submitted_at = models.DateTimeField(null=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="decided_requests",
+    )
+    decided_at = models.DateTimeField(null=True)
+    decision_reason = models.TextField(_("reason of the decision"), max_length=2000, blank=True)
+    granted_extra_gpus = models.IntegerField(_("GPUs granted"), null=True)
+
+    class Meta:
+        ordering = ["submitted_at", "created_at"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state__in=RequestState.values), name="request_state_known"
+            ),
+            models.CheckConstraint(condition=~Q(extra_gpus=0), name="request_changes_something"),
+            models.CheckConstraint(
+                condition=Q(ends_at__isnull=True) | Q(ends_at__gt=F("starts_at")),
+                name="request_ends_after_it_starts",
+            ),
+            models.CheckConstraint(
+                condition=Q(decided_by__isnull=True) | ~Q(decided_by=F("requested_by")),
+                name="request_not_decided_by_requester",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=RequestState.DENIED) | ~Q(decision_reason=""),
+                name="request_denied_with_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.project}: {self.extra_gpus:+d} on {self.pool}"
+
+
+class RequestEvent(models.Model):
+    """One step of a request, kept for good: who did what, when, and what they said."""
+
+    request = models.ForeignKey(QuotaRequest, on_delete=models.CASCADE, related_name="events")
+    at = models.DateTimeField()
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
+    verb = models.CharField(max_length=32)
+    from_state = models.CharField(max_length=32, blank=True)
+    to_state = models.CharField(max_length=32, blank=True)
+    comment = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["at", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.request_id} {self.verb}"

@@ -1,0 +1,282 @@
+"""What was observed: rollups of Prometheus signals, how they were collected, and job records.
+
+Names of pools, projects, lanes and storages are kept as the source spelled them: an unknown name is
+shown as it is, never dropped.
+"""
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from portal.fleet.models import Region
+
+
+class Quality(models.TextChoices):
+    """How much of the truth stands behind a figure."""
+
+    COMPLETE = "complete", _("complete")
+    PARTIAL = "partial", _("partial")
+
+
+class Series(models.Model):
+    """One line of a signal: what it measures, where, for whom."""
+
+    region = models.ForeignKey(Region, on_delete=models.PROTECT, related_name="series")
+    signal = models.CharField(max_length=63)
+    pool = models.CharField(max_length=63, blank=True, default="")
+    project = models.CharField(max_length=63, blank=True, default="")
+    lane = models.CharField(max_length=63, blank=True, default="")
+    storage = models.CharField(max_length=63, blank=True, default="")
+    detail = models.CharField(max_length=63, blank=True, default="")
+
+    class Meta:
+        verbose_name_plural = "series"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["region", "signal", "pool", "project", "lane", "storage", "detail"],
+                name="series_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        parts = (self.signal, self.pool, self.project, self.lane, self.storage, self.detail)
+        return "/".join(part for part in parts if part)
+
+
+class HourRollup(models.Model):
+    """One hour of a series: what can be added up; ratios and quantiles are made when asked.
+
+    `sum_value / count` is the hour's mean over its samples; `buckets` maps the upper bound of a
+    histogram bucket (as text, "+Inf" last) to how many events of this hour fell at or below it.
+    """
+
+    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="hours")
+    hour = models.DateTimeField()
+    version = models.CharField(max_length=16)
+    sum_value = models.FloatField(null=True)
+    count = models.FloatField(default=0)
+    min_value = models.FloatField(null=True)
+    max_value = models.FloatField(null=True)
+    buckets = models.JSONField(null=True)
+    last_value = models.FloatField(null=True)
+    last_at = models.DateTimeField(null=True)
+    observed = models.PositiveSmallIntegerField()
+    expected = models.PositiveSmallIntegerField()
+    quality = models.CharField(max_length=16, choices=Quality.choices, default=Quality.COMPLETE)
+
+    class Meta:
+        indexes = [models.Index(fields=["hour"])]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["series", "hour", "version"], name="hour_rollup_once_per_version"
+            ),
+            models.CheckConstraint(
+                condition=Q(observed__lte=F("expected")),
+                name="hour_rollup_observed_within_expected",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.series} {self.hour:%Y-%m-%d %H}"
+
+
+class RunState(models.TextChoices):
+    """How a collection ended."""
+
+    RUNNING = "running", _("running")
+    COMPLETE = "complete", _("complete")
+    PARTIAL = "partial", _("partial")
+    FAILED = "failed", _("failed")
+
+
+class CollectionRun(models.Model):
+    """One attempt to collect a region's signals: what was asked, what came, how long it took."""
+
+    region = models.ForeignKey(Region, on_delete=models.PROTECT, related_name="runs")
+    asked_by = models.CharField(max_length=32)
+    source = models.CharField(max_length=200)
+    state = models.CharField(max_length=16, choices=RunState.choices, default=RunState.RUNNING)
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+    duration_seconds = models.FloatField(null=True)
+
+    class Meta:
+        ordering = ["-started_at"]
+        indexes = [models.Index(fields=["region", "-started_at"])]
+        constraints = [
+            # Two collections of one region at a time would do the same work twice.
+            models.UniqueConstraint(
+                fields=["region"],
+                condition=Q(state="running"),
+                name="collection_run_one_at_a_time_per_region",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.region} {self.started_at:%Y-%m-%d %H:%M} {self.state}"
+
+
+class SignalFetch(models.Model):
+    """One signal in a collection run: the query, the window, what came, what was wrong."""
+
+    run = models.ForeignKey(CollectionRun, on_delete=models.CASCADE, related_name="fetches")
+    signal = models.CharField(max_length=63)
+    version = models.CharField(max_length=16)
+    query = models.TextField()
+    asked_from = models.DateTimeField()
+    asked_to = models.DateTimeField()
+    state = models.CharField(max_length=16, choices=RunState.choices)
+    series = models.PositiveIntegerField(default=0)
+    samples = models.PositiveIntegerField(default=0)
+    rejected = models.PositiveIntegerField(default=0)
+    rows = models.PositiveIntegerField(default=0)
+    warnings = models.JSONField(default=list)
+    error_kind = models.CharField(max_length=32, blank=True)
+    error = models.TextField(blank=True)
+    duration_seconds = models.FloatField()
+
+    class Meta:
+        verbose_name_plural = "signal fetches"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(asked_to__gt=F("asked_from")), name="signal_fetch_window_not_empty"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.signal} {self.state}"
+
+
+class Watermark(models.Model):
+    """Up to where a signal of a region is collected; the next collection goes on from here."""
+
+    region = models.ForeignKey(Region, on_delete=models.PROTECT, related_name="watermarks")
+    signal = models.CharField(max_length=63)
+    version = models.CharField(max_length=16)
+    collected_until = models.DateTimeField()
+    last_sample_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["region", "signal", "version"], name="watermark_once_per_signal"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.region} {self.signal}: {self.collected_until:%Y-%m-%d %H:%M}"
+
+
+class ImportBatch(models.Model):
+    """One import of job records: where they came from, and until when they tell the truth."""
+
+    source = models.CharField(max_length=63)
+    note = models.CharField(max_length=200, blank=True)
+    imported_at = models.DateTimeField()
+    known_until = models.DateTimeField()
+    rows = models.PositiveIntegerField(default=0)
+    problems = models.JSONField(default=list)
+
+    class Meta:
+        verbose_name_plural = "import batches"
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.imported_at:%Y-%m-%d %H:%M}"
+
+
+class JobState(models.TextChoices):
+    """Where a job stands."""
+
+    WAITING = "waiting", _("waiting")
+    RUNNING = "running", _("running")
+    SUSPENDED = "suspended", _("suspended")
+    FINISHED = "finished", _("finished")
+    CANCELLED = "cancelled", _("cancelled")
+    UNSCHEDULABLE = "unschedulable", _("can never run")
+
+
+class JobRecord(models.Model):
+    """A job as its scheduler recorded it: what it asked for, when it waited and ran, what it lost."""
+
+    source = models.CharField(max_length=63)
+    job_id = models.CharField(max_length=127)
+    batch = models.ForeignKey(ImportBatch, on_delete=models.CASCADE, related_name="jobs")
+    project = models.CharField(max_length=63)
+    lane = models.CharField(max_length=63)
+    pool = models.CharField(max_length=63, blank=True)
+    gpus = models.PositiveIntegerField()
+    submit_at = models.DateTimeField()
+    first_start_at = models.DateTimeField(null=True)
+    end_at = models.DateTimeField(null=True)
+    state = models.CharField(max_length=16, choices=JobState.choices)
+    reason = models.CharField(max_length=32, blank=True)
+    total_wait_seconds = models.BigIntegerField(null=True)
+    work_seconds = models.BigIntegerField()
+    limit_seconds = models.BigIntegerField(null=True)
+    accelerator = models.CharField(max_length=32, blank=True)
+    pools = models.JSONField(default=list)
+    regions = models.JSONField(default=list)
+    data_region = models.CharField(max_length=63, blank=True)
+    data_gb = models.DecimalField(max_digits=14, decimal_places=3, default=0)
+    checkpoint_interval_seconds = models.PositiveIntegerField(default=0)
+    checkpoint_gb = models.DecimalField(max_digits=12, decimal_places=3, default=0)
+    restart_seconds = models.PositiveIntegerField(default=0)
+    attempts_count = models.PositiveIntegerField(default=0)
+    preemptions = models.PositiveIntegerField(default=0)
+    staged_gb = models.DecimalField(max_digits=14, decimal_places=3, default=0)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["submit_at"]),
+            models.Index(fields=["end_at"]),
+            models.Index(fields=["project", "submit_at"]),
+            models.Index(fields=["state"]),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["source", "job_id"], name="job_record_once"),
+            models.CheckConstraint(condition=Q(gpus__gte=1), name="job_record_has_gpus"),
+            models.CheckConstraint(
+                condition=Q(state__in=JobState.values), name="job_record_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(first_start_at__isnull=True) | Q(first_start_at__gte=F("submit_at")),
+                name="job_record_starts_after_submit",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.job_id
+
+
+class AttemptRecord(models.Model):
+    """One attempt of a job: where it ran, how it ended, and what its GPU-seconds went into."""
+
+    job = models.ForeignKey(JobRecord, on_delete=models.CASCADE, related_name="attempts")
+    number = models.PositiveIntegerField()
+    pool = models.CharField(max_length=63)
+    start_at = models.DateTimeField()
+    end_at = models.DateTimeField(null=True)
+    ended = models.CharField(max_length=16)
+    ground = models.CharField(max_length=16, blank=True)
+    evicted_by_job = models.CharField(max_length=127, blank=True)
+    evicted_by_project = models.CharField(max_length=63, blank=True)
+    evicted_by_lane = models.CharField(max_length=63, blank=True)
+    useful_gpu_seconds = models.BigIntegerField(default=0)
+    lost_gpu_seconds = models.BigIntegerField(default=0)
+    checkpoint_gpu_seconds = models.BigIntegerField(default=0)
+    restart_gpu_seconds = models.BigIntegerField(default=0)
+    staging_gpu_seconds = models.BigIntegerField(default=0)
+
+    class Meta:
+        ordering = ["job", "number"]
+        indexes = [models.Index(fields=["start_at"]), models.Index(fields=["end_at"])]
+        constraints = [
+            models.UniqueConstraint(fields=["job", "number"], name="attempt_record_once"),
+            models.CheckConstraint(
+                condition=Q(end_at__isnull=True) | Q(end_at__gte=F("start_at")),
+                name="attempt_record_ends_after_it_starts",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.job} #{self.number}"

@@ -1,0 +1,63 @@
+"""Fixtures that every test may use: the cast, a small world, signed-in clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from portal.accounts.models import User
+from tests import cast, worlds
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+
+
+@pytest.fixture
+def world(db: None) -> worlds.World:
+    """The small world of worlds.py."""
+    return worlds.small()
+
+
+@pytest.fixture
+def aiko(world: worlds.World) -> User:
+    """Leads `speech`."""
+    return cast.aiko()
+
+
+@pytest.fixture
+def ben(world: worlds.World) -> User:
+    """Ops."""
+    return cast.ben()
+
+
+@pytest.fixture
+def chidi(world: worlds.World) -> User:
+    """Leads another tenant's project."""
+    return cast.chidi()
+
+
+@pytest.fixture
+def dana(world: worlds.World) -> User:
+    """An auditor."""
+    return cast.dana()
+
+
+@pytest.fixture
+def emi(world: worlds.World) -> User:
+    """Admin of Aiko's tenant."""
+    return cast.emi()
+
+
+@pytest.fixture
+def signed_in() -> Callable[[User], Client]:
+    """Makes a client signed in as somebody."""
+
+    def sign_in(user: User) -> Client:
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return sign_in
