@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
 
 from portal.accounts.models import User
 
-P = ParamSpec("P")
-View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
+Guard = Callable[[Callable[..., HttpResponseBase]], Callable[..., HttpResponseBase]]
 
 
 def viewer(request: HttpRequest) -> User:
@@ -27,10 +25,10 @@ def viewer(request: HttpRequest) -> User:
     return user
 
 
-def _only(allowed: Callable[[User], bool]) -> Callable[[View[P]], View[P]]:
-    def decorate(view: View[P]) -> View[P]:
+def _only(allowed: Callable[[User], bool]) -> Guard:
+    def decorate(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
         @wraps(view)
-        def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
             if not allowed(viewer(request)):
                 raise PermissionDenied
             return view(request, *args, **kwargs)
@@ -40,5 +38,5 @@ def _only(allowed: Callable[[User], bool]) -> Callable[[View[P]], View[P]]:
     return decorate
 
 
-ops_only: Callable[[View[Any]], View[Any]] = _only(lambda user: user.is_ops)
-overseers_only: Callable[[View[Any]], View[Any]] = _only(lambda user: user.sees_all_tenants)
+ops_only: Guard = _only(lambda user: user.is_ops)
+overseers_only: Guard = _only(lambda user: user.sees_all_tenants)

@@ -20,7 +20,7 @@ def settings_are_usable(
         found.append(
             Error(
                 "SEKISHO_SECRET_KEY is not set.",
-                hint="Set it to 50 or more random characters; sessions and signatures depend on it.",
+                hint="Set 50 or more random characters: sessions and signatures depend on it.",
                 id="sekisho.E001",
             )
         )

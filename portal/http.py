@@ -79,7 +79,7 @@ def _cell(value: Any) -> Any:
 
 
 def csv_text(frame: pd.DataFrame, preface: Iterable[str] = ()) -> str:
-    """A frame as CSV: unknown is empty, numbers stay numbers, text that looks like a formula is quoted."""
+    """A frame as CSV: unknown is empty, numbers stay numbers, formula-like text is quoted."""
     out = io.StringIO()
     for line in preface:
         out.write(f"# {line}\r\n")

@@ -15,7 +15,7 @@ DATA_DIR: Path = env.value(env.DATA_DIR)
 DATA_DIR.mkdir(parents=True, exist_ok=True)
 
 SECRET_KEY_IS_OWN = bool(env.value(env.SECRET_KEY))
-# Without a key of its own the process gets one by chance: sessions end with it, nothing is guessable.
+# Without a key of its own the process draws one: sessions end with it, nothing can be guessed.
 SECRET_KEY = env.value(env.SECRET_KEY)
 if not SECRET_KEY:
     from secrets import token_urlsafe

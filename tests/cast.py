@@ -1,7 +1,8 @@
 """The people of the tests: the same five everywhere.
 
-Aiko leads the project `speech` of the tenant `kaguya`; Ben is ops; Chidi leads `robotics` of another
-tenant, `raijin`, and must see nothing of Aiko's; Dana is an auditor; Emi administers `kaguya`.
+Aiko leads the project `speech` of the tenant `kaguya`; Ben is ops; Chidi leads `robotics` of
+another tenant, `raijin`, and must see nothing of Aiko's; Dana is an auditor; Emi administers
+`kaguya`.
 """
 
 from portal.accounts.models import Office, User

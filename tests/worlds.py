@@ -100,14 +100,14 @@ def small() -> World:
         )  # fmt: skip
         for name in ("primary", "exploratory", "background"):
             LaneAssignment.objects.create(project=project, lane=lanes[name], starts_at=EPOCH)
-    for project, pool, nominal, borrowing, lending in [
+    for owner, pool, nominal, borrowing, lending in [
         ("speech", "tokyo-a-h100", 24, 16, None),
         ("vision", "tokyo-a-h100", 16, None, 8),
         ("robotics", "tokyo-a-h100", 24, 24, None),
         ("robotics", "osaka-a-a100", 32, None, None),
     ]:
         Quota.objects.create(
-            project=projects[project], pool=pools[pool], nominal_gpus=nominal,
+            project=projects[owner], pool=pools[pool], nominal_gpus=nominal,
             borrowing_limit_gpus=borrowing, lending_limit_gpus=lending, starts_at=EPOCH,
         )  # fmt: skip
     return World({"tokyo": tokyo, "osaka": osaka}, pools, projects, lanes)

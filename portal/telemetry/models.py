@@ -196,7 +196,7 @@ class JobState(models.TextChoices):
 
 
 class JobRecord(models.Model):
-    """A job as its scheduler recorded it: what it asked for, when it waited and ran, what it lost."""
+    """A job as its scheduler recorded it: what it asked for, when it ran, what it lost."""
 
     source = models.CharField(max_length=63)
     job_id = models.CharField(max_length=127)

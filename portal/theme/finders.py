@@ -17,7 +17,7 @@ class PlotlyFinder(BaseFinder):
         self.storage = FileSystemStorage(location=str(SCRIPTS))
         self.storage.prefix = "plotly"  # type: ignore[attr-defined]
 
-    def find(self, path: str, find_all: bool = False, **_kwargs: object) -> str | list[str]:  # noqa: FBT001, FBT002
+    def find(self, path: str, find_all: bool = False, **_kwargs: object) -> str | list[str]:  # type: ignore[override]  # noqa: FBT001, FBT002
         """The file's place on disk, or an empty list."""
         if path == "plotly/plotly.min.js":
             found = str(SCRIPTS / "plotly.min.js")

@@ -8,7 +8,7 @@ cancelled; one that has started never changes.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from django.conf import settings
 from django.db import models
@@ -16,7 +16,7 @@ from django.db.models import F, OuterRef, Q, Subquery
 from django.utils.translation import gettext_lazy as _
 
 
-class InForceQuerySet(models.QuerySet["Any"]):
+class InForceQuerySet(models.QuerySet[Any]):
     """Asks effective-dated rows what was in force when."""
 
     def standing(self) -> Self:
