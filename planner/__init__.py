@@ -1,0 +1,12 @@
+"""Sekisho's planner: what a scheduling policy does to the work, second by second.
+
+    describe -> run -> record -> measure
+
+A pure library: no clock, no global random state, no input or output outside its command line.
+"""
+
+from planner.simulation import simulate
+
+PLANNER_VERSION = "0.1.0"  # stands in every comparison: figures of two versions may differ
+
+__all__ = ["PLANNER_VERSION", "simulate"]

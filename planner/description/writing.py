@@ -1,0 +1,134 @@
+"""From a scenario back to the file it could have been read from."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, Literal
+
+from planner.description.record import Scenario
+
+FORMAT = 1
+
+# The tables of the file, in the order in which they are written, and the fields that hold them.
+TABLES: tuple[tuple[str, str], ...] = (
+    ("region", "regions"),
+    ("link", "links"),
+    ("domain", "domains"),
+    ("storage", "storages"),
+    ("pool", "pools"),
+    ("lane", "lanes"),
+    ("tenant", "tenants"),
+    ("project", "projects"),
+    ("quota", "quotas"),
+    ("assignment", "assignments"),
+    ("outage", "outages"),
+    ("job", "jobs"),
+)
+
+
+def plain(value: Any) -> Any:
+    """Return the value as JSON would hold it."""
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, Decimal):
+        # At most 15 digits are read, so the float comes back as the decimal that was written.
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, tuple):
+        return list(value)
+    return value
+
+
+_FIELDS: dict[type, tuple[tuple[str, Any], ...]] = {}
+
+
+def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple((field.name, field.default) for field in dataclasses.fields(kind))
+    return _FIELDS[kind]
+
+
+def _row(row: Any) -> dict[str, Any]:
+    """Write one row; a value that the format supplies by itself is left out."""
+    written = {}
+    for name, default in _fields(type(row)):
+        value = getattr(row, name)
+        if value is not None and value != default:
+            written[name] = plain(value)
+    return written
+
+
+def to_mapping(scenario: Scenario) -> dict[str, Any]:
+    """Return the structure of the file, ready for JSON, with the jobs inline under `job`.
+
+    `parse(to_mapping(s)) == s`.
+    """
+    mapping: dict[str, Any] = {
+        "format": FORMAT,
+        "name": scenario.name,
+        "start": scenario.start.isoformat(),
+    }
+    if scenario.horizon_seconds is not None:
+        mapping["horizon_seconds"] = scenario.horizon_seconds
+    if scenario.seed:
+        mapping["seed"] = scenario.seed
+    mapping["policy"] = {
+        field.name: getattr(scenario.policy, field.name).value
+        for field in dataclasses.fields(scenario.policy)
+    }
+    for table, field in TABLES:
+        rows = getattr(scenario, field)
+        if rows:
+            mapping[table] = [_row(row) for row in rows]
+    return mapping
+
+
+def content_hash(scenario: Scenario) -> str:
+    """Return `sha256:` and the hash of the content; equal scenarios have equal hashes."""
+    mapping = to_mapping(scenario)
+    # The same instant may be written with different offsets.
+    mapping["start"] = scenario.start.astimezone(UTC).isoformat()
+    text = json.dumps(mapping, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def dumps(scenario: Scenario, fmt: Literal["toml", "json"] = "toml") -> str:
+    """Write the scenario as the text of a `.toml` or `.json` file."""
+    mapping = to_mapping(scenario)
+    if fmt == "json":
+        return json.dumps(mapping, ensure_ascii=False, indent=1) + "\n"
+    if fmt != "toml":
+        raise ValueError(f"format {fmt!r}: expected toml or json")
+    mapping["start"] = scenario.start
+    return "\n".join(_toml(mapping)) + "\n"
+
+
+def _toml(mapping: dict[str, Any]) -> Iterable[str]:
+    for key, value in mapping.items():
+        if not isinstance(value, dict | list):
+            yield f"{key} = {_literal(value)}"
+    for key, value in mapping.items():
+        tables = [value] if isinstance(value, dict) else value if isinstance(value, list) else []
+        for table in tables:
+            yield ""
+            yield f"[{key}]" if isinstance(value, dict) else f"[[{key}]]"
+            for name, item in table.items():
+                yield f"{name} = {_literal(item)}"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, list):
+        return "[" + ", ".join(_literal(item) for item in value) + "]"
+    if isinstance(value, str):
+        # A JSON string is a TOML basic string, but for one character TOML does not allow bare.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)

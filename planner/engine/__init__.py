@@ -1,0 +1,1 @@
+"""The engines: each turns a scenario into the same trace."""

@@ -1,0 +1,18 @@
+"""Five dimensions of policy, one file each, and the table that chooses between their rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.vocabulary import Backfill, Order, Placement, Reclaim, Victims
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySettings:
+    """Which rule is in force in each dimension."""
+
+    order: Order = Order.FAIR_SHARE
+    placement: Placement = Placement.LOCALITY
+    victims: Victims = Victims.YOUNGEST
+    reclaim: Reclaim = Reclaim.NEVER
+    backfill: Backfill = Backfill.NONE
