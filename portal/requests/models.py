@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.fleet.models import Pool
 from portal.plans.models import Plan
+from portal.policy.models import Quota
 from portal.tenants.models import Project
 
 
@@ -26,6 +27,9 @@ class RequestState(models.TextChoices):
     EXPIRED = "expired", _("expired")
     REVOKED = "revoked", _("revoked")
     SUPERSEDED = "superseded", _("superseded")
+
+
+PENDING = (RequestState.SUBMITTED, RequestState.IN_REVIEW)
 
 
 class QuotaRequest(models.Model):
@@ -50,7 +54,7 @@ class QuotaRequest(models.Model):
         Plan, on_delete=models.PROTECT, null=True, blank=True, related_name="requests"
     )
     created_at = models.DateTimeField(auto_now_add=True)
-    submitted_at = models.DateTimeField(null=True)
+    submitted_at = models.DateTimeField(null=True, blank=True)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.PROTECT,
@@ -58,9 +62,15 @@ class QuotaRequest(models.Model):
         blank=True,
         related_name="decided_requests",
     )
-    decided_at = models.DateTimeField(null=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
     decision_reason = models.TextField(_("reason of the decision"), max_length=2000, blank=True)
-    granted_extra_gpus = models.IntegerField(_("GPUs granted"), null=True)
+    granted_extra_gpus = models.IntegerField(_("GPUs granted"), null=True, blank=True)
+    rows = models.ManyToManyField(
+        Quota,
+        related_name="+",
+        blank=True,
+        help_text=_("The rows of policy that the decision wrote: the change and its way back."),
+    )
 
     class Meta:
         ordering = ["submitted_at", "created_at"]
@@ -81,10 +91,38 @@ class QuotaRequest(models.Model):
                 condition=~Q(state=RequestState.DENIED) | ~Q(decision_reason=""),
                 name="request_denied_with_reason",
             ),
+            # Two pending wishes for one thing would be simulated against a base that neither keeps.
+            models.UniqueConstraint(
+                fields=["project", "pool"],
+                condition=Q(state__in=PENDING),
+                name="request_one_pending_per_project_and_pool",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.project}: {self.extra_gpus:+d} on {self.pool}"
+
+    @property
+    def is_pending(self) -> bool:
+        """Waits for a decision."""
+        return self.state in PENDING
+
+    @property
+    def asked_gpus(self) -> int:
+        """The nominal quota that the requester wishes to hold."""
+        return self.base_nominal_gpus + self.extra_gpus
+
+    @property
+    def granted_gpus(self) -> int | None:
+        """The nominal quota that the decision gave; None while there is none."""
+        if self.granted_extra_gpus is None:
+            return None
+        return self.base_nominal_gpus + self.granted_extra_gpus
+
+    @property
+    def granted_in_part(self) -> bool:
+        """Was approved with another number than was asked for."""
+        return self.granted_extra_gpus not in (None, self.extra_gpus)
 
 
 class RequestEvent(models.Model):
