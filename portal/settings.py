@@ -11,6 +11,7 @@ from portal import env
 ROOT = env.ROOT
 DEBUG = env.value(env.DEBUG)
 DEMO = env.value(env.DEMO)
+DEMO_PASSWORD = "demo-sekisho"  # of the people that `seed_demo` makes; shown when DEMO
 DATA_DIR: Path = env.value(env.DATA_DIR)
 DATA_DIR.mkdir(parents=True, exist_ok=True)
 
@@ -36,6 +37,7 @@ INSTALLED_APPS = [
     "portal.telemetry",
     "portal.plans",
     "portal.requests",
+    "portal.dashboards",
     "portal.demo",
     "collectors",
     "allauth",
@@ -173,6 +175,7 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 HTTPS = env.value(env.HTTPS)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$"]  # asked from inside, over plain HTTP
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 if env.value(env.TRUSTED_PROXIES):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

@@ -1,13 +1,21 @@
 """Every address of the site."""
 
 from django.contrib import admin
+from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
+from django.views.i18n import set_language
+
+from portal import health
 
 urlpatterns = [
-    # path("", include("portal.dashboards.urls")),
+    path("", include("portal.dashboards.urls")),
+    path("theme/", include("portal.theme.urls")),
+    path("i18n/setlang/", login_not_required(set_language), name="set_language"),
     # path("requests/", include("portal.requests.urls")),
     # path("plans/", include("portal.plans.urls")),
     # path("weeks/", include("portal.reports.urls")),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
     path("accounts/", include("allauth.account.urls")),
     path("admin/", admin.site.urls),
 ]

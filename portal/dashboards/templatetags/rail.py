@@ -1,0 +1,85 @@
+"""The rail beside every page: where one can go, what waits there, and the regions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+from django.db.models import F, Sum
+from django.urls import NoReverseMatch, reverse
+from django.utils.translation import get_language, gettext
+
+from portal.accounts.models import User
+from portal.fleet.models import Region
+from portal.requests.models import QuotaRequest, RequestState
+from portal.tenants.selectors import visible_projects
+
+register = template.Library()
+
+OPEN = [RequestState.SUBMITTED, RequestState.IN_REVIEW]
+
+
+def region_label(region: Region) -> str:
+    """The region's name in the reader's language."""
+    japanese = (get_language() or "").startswith("ja")
+    return (region.label_ja if japanese else "") or region.label or region.name
+
+
+def pending_requests(user: User) -> int:
+    """How many requests wait for a decision that this person gives, or hopes for."""
+    waiting = QuotaRequest.objects.filter(state__in=OPEN)
+    if not user.sees_all_tenants:
+        waiting = waiting.filter(project__in=visible_projects(user))
+    return waiting.count()
+
+
+def _address(name: str) -> str:
+    try:
+        return reverse(name)
+    except NoReverseMatch:
+        return ""
+
+
+@register.inclusion_tag("_rail.html", takes_context=True)
+def rail(context: dict[str, Any]) -> dict[str, object]:
+    """The rail, the current page marked."""
+    request = context["request"]
+    user = request.user
+    match = getattr(request, "resolver_match", None)
+    here = match.view_name if match else ""
+    name = match.kwargs.get("name") if match else None
+    pages = [
+        (gettext("Overview"), "dashboards:overview", {"dashboards:overview"}),
+        (
+            gettext("Regions"),
+            "dashboards:regions",
+            {"dashboards:regions", "dashboards:region", "dashboards:pool"},
+        ),
+        (gettext("Projects"), "dashboards:projects", {"dashboards:projects", "dashboards:project"}),
+        (gettext("Requests"), "requests:index", {"requests"}),
+        (gettext("Plans"), "plans:index", {"plans"}),
+        (gettext("Weekly report"), "reports:latest", {"reports"}),
+        (gettext("Data quality"), "dashboards:collection", {"dashboards:collection"}),
+    ]
+    entries = [
+        {
+            "label": label,
+            "url": _address(target),
+            "on": here in places or here.split(":")[0] in places,
+            "count": pending_requests(user) if target == "requests:index" else None,
+            "count_title": gettext("waiting for a decision"),
+        }
+        for label, target, places in pages
+    ]
+    regions = [
+        {
+            "label": region_label(region),
+            "url": reverse("dashboards:region", args=[region.name]),
+            "on": here == "dashboards:region" and name == region.name,
+            "gpus": region.gpus,  # type: ignore[attr-defined]
+        }
+        for region in Region.objects.annotate(
+            gpus=Sum(F("domains__pools__nodes") * F("domains__pools__gpus_per_node"))
+        )
+    ]
+    return {"entries": entries, "regions": regions}

@@ -1,0 +1,16 @@
+"""Addresses of the dashboards."""
+
+from django.urls import path
+
+from portal.dashboards import views
+
+app_name = "dashboards"
+urlpatterns = [
+    path("", views.overview, name="overview"),
+    path("regions/", views.regions, name="regions"),
+    path("regions/<slug:name>/", views.region, name="region"),
+    path("pools/<slug:name>/", views.pool, name="pool"),
+    path("projects/", views.projects, name="projects"),
+    path("projects/<slug:name>/", views.project, name="project"),
+    path("collection/", views.collection, name="collection"),
+]
