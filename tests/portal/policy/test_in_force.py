@@ -13,7 +13,7 @@ def test_the_latest_row_that_has_started_is_in_force(world: World) -> None:
     Quota.objects.create(**key, nominal_gpus=24, starts_at=NOW + timedelta(days=28))
 
     def nominal(at: timedelta) -> int:
-        return Quota.objects.at(NOW + at).get(**key).nominal_gpus
+        return int(Quota.objects.at(NOW + at).get(**key).nominal_gpus)
 
     assert nominal(timedelta(seconds=-1)) == 24
     assert nominal(timedelta(0)) == 40
