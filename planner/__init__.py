@@ -6,7 +6,6 @@ A pure library: no clock, no global random state, no input or output outside its
 """
 
 from planner.simulation import simulate
-
-PLANNER_VERSION = "0.1.0"  # stands in every comparison: figures of two versions may differ
+from planner.version import PLANNER_VERSION
 
 __all__ = ["PLANNER_VERSION", "simulate"]

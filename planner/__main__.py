@@ -1,0 +1,160 @@
+"""The command line: simulate, compare, check."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from planner import simulate
+from planner.compare import Comparison, compare
+from planner.description.problems import ScenarioError
+from planner.measures import fairness, goodput, ledger, locality, waits
+from planner.scenario import read
+from planner.simulation import ENGINES
+from planner.trace import Trace
+
+DONE, FAILED, WRONG_INPUT = 0, 1, 2
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame ready for JSON; what is absent becomes None."""
+    columns = [
+        [None if absent else value for value, absent in zip(column, column.isna(), strict=True)]
+        for _, column in frame.astype(object).items()
+    ]
+    return [dict(zip(frame.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _measures(trace: Trace) -> dict[str, Any]:
+    return {
+        "waits_by_lane": records(waits.by(trace, ("lane",))),
+        "total_waits_by_lane": records(waits.by(trace, ("lane",), which="total")),
+        "waits_by_project": records(waits.by(trace, ("project", "lane"))),
+        "goodput_by_lane": records(goodput.by(trace, ("lane",))),
+        "goodput_by_pool": records(goodput.by(trace, ("pool",))),
+        "ledger": records(ledger.pairs(trace)),
+        "locality_by_project": records(locality.by_project(trace)),
+        "fairness_by_project": records(fairness.delivered(trace)),
+    }
+
+
+def _simulate(arguments: argparse.Namespace) -> None:
+    trace = simulate(read(arguments.scenario), engine=arguments.engine)
+    if arguments.json:
+        content = {
+            "scenario": trace.scenario.name,
+            "jobs": records(trace.jobs),
+            "attempts": records(trace.attempts),
+            "measures": _measures(trace),
+        }
+        _write(arguments.json, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+    if arguments.jobs:
+        _write(arguments.jobs, trace.jobs.to_csv(index=False, lineterminator="\n"))
+    states = trace.jobs["state"].value_counts()
+    print(f"{trace.scenario.name}: {len(trace.jobs)} jobs, {trace.end_seconds} s")
+    print(", ".join(f"{count} {state}" for state, count in states.items()) or "no jobs")
+    table = waits.by(trace, ("lane",))
+    if len(table):
+        print(table.to_string(index=False))
+
+
+def _compare(arguments: argparse.Namespace) -> None:
+    baseline, proposal = read(arguments.baseline), read(arguments.proposal)
+
+    def tell(done: int, total: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{done} of {total} replications", end="", file=sys.stderr)
+
+    comparison = compare(baseline, proposal, replications=arguments.replications, progress=tell)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    if arguments.json:
+        content = comparison.to_mapping()
+        _write(arguments.json, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+    _show(comparison)
+
+
+def _show(comparison: Comparison) -> None:
+    print(f"{comparison.replications} replications of {comparison.days} days")
+    print(f"interval: {comparison.interval}")
+    for effect in comparison.effects:
+        about = " ".join(
+            name
+            for name in (effect.project, effect.lane, effect.pool, effect.domain)
+            if name is not None
+        )
+        spread = (
+            "no interval"
+            if effect.low is None or effect.high is None
+            else f"{effect.low:+,.6g} to {effect.high:+,.6g}"
+        )
+        least = "at least " if effect.at_least else ""
+        print(
+            f"{effect.measure} [{about or 'all'}]: {least}{effect.before:,.6g} -> "
+            f"{effect.after:,.6g} {effect.unit} ({spread}): {effect.verdict}"
+        )
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    scenario = read(arguments.scenario)
+    print(
+        f"{scenario.name}: {len(scenario.pools)} pools, {len(scenario.projects)} projects, "
+        f"{len(scenario.lanes)} lanes, {len(scenario.jobs)} jobs: nothing wrong"
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected 1 or more")
+    return number
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    main = argparse.ArgumentParser(prog="python -m planner", description=__doc__)
+    commands = main.add_subparsers(required=True, metavar="COMMAND")
+    command = commands.add_parser("simulate", help="run a scenario and record what happens")
+    command.add_argument("scenario", type=Path)
+    command.add_argument("--engine", choices=ENGINES, default=ENGINES[0])
+    command.add_argument("--json", type=Path, metavar="FILE", help="jobs, attempts and measures")
+    command.add_argument("--jobs", type=Path, metavar="FILE", help="the jobs as CSV")
+    command.set_defaults(run=_simulate)
+    command = commands.add_parser("compare", help="say what a proposal changes")
+    command.add_argument("baseline", type=Path)
+    command.add_argument("proposal", type=Path)
+    command.add_argument("--replications", type=_positive, default=20)
+    command.add_argument("--json", type=Path, metavar="FILE", help="every effect")
+    command.set_defaults(run=_compare)
+    command = commands.add_parser("check", help="read and validate only")
+    command.add_argument("scenario", type=Path)
+    command.set_defaults(run=_check)
+    return main
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return 0 when done, 2 when the input is wrong, 1 for anything else."""
+    parsed = parser().parse_args(arguments)
+    try:
+        parsed.run(parsed)
+    except ScenarioError as error:
+        print(error, file=sys.stderr)
+        return WRONG_INPUT
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+        return FAILED
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())
