@@ -8,10 +8,11 @@ from itertools import groupby
 from typing import Any, cast
 
 import pandas as pd
-from django.db.models import Field, Sum
+from django.db.models import Field
 from django.utils.translation import gettext as _
 
 from portal.fleet.models import Pool
+from portal.policy import guarantees
 from portal.policy import models as policy
 from portal.policy.models import Quota
 from portal.policy.models.in_force import InForce
@@ -182,59 +183,25 @@ def changes(
 def oversubscription(
     *, at: datetime, override: Mapping[tuple[str, str], int] | None = None
 ) -> pd.DataFrame:
-    """Whether the guarantees of each pool can be kept, also with one failure domain down.
+    """Whether the guarantees in force in each pool can be kept, also with one failure domain down.
 
-    *Guaranteed* is the sum of the nominal quotas in force in a pool. *With a domain down*, the
-    guarantees of its pools must fit beside the guarantees of the pools with the same accelerator
-    elsewhere: needed is the guaranteed sum over all pools with this accelerator, and there is what
-    those outside the downed domain have. `worst_domain_down` is the domain whose loss leaves the
-    largest shortfall for the pool's accelerator. Borrowing and residency are not looked at.
-
-    `override` puts other nominal quotas, by (project, pool), in place of those in force. Columns:
-    pool, region, domain, accelerator, gpus, guaranteed_gpus, ratio, over, worst_domain_down,
-    guaranteed_gpus_with_domain_down, gpus_with_domain_down, over_with_domain_down.
+    `override` puts other nominal quotas, by (project, pool), in place of those in force.
+    Definitions and columns: `portal.policy.guarantees`.
     """
     nominal = {
         (project, pool): gpus
         for project, pool, gpus in Quota.objects.at(at).values_list(
             "project__name", "pool__name", "nominal_gpus"
         )
-    } | dict(override or {})
-    frame = pd.DataFrame(
+    }
+    pools = pd.DataFrame(
         [
             (pool.name, pool.domain.region.name, pool.domain.name, pool.accelerator, pool.gpus)
             for pool in Pool.objects.select_related("domain__region")
         ],
         columns=["pool", "region", "domain", "accelerator", "gpus"],
     )
-    guaranteed: dict[str, int] = dict.fromkeys(frame["pool"], 0)
-    for (_project, pool_name), gpus in nominal.items():
-        guaranteed[pool_name] += gpus
-    frame["guaranteed_gpus"] = [guaranteed[name] for name in frame["pool"]]
-    frame["ratio"] = frame["guaranteed_gpus"] / frame["gpus"]
-    frame["over"] = frame["guaranteed_gpus"] > frame["gpus"]
-
-    of_class = frame.groupby("accelerator")
-    in_domain = frame.groupby(["accelerator", "domain"], sort=False)["gpus"].sum()
-    # Needed is the same whichever domain is down, so the one with most GPUs leaves the least.
-    worst = {
-        accelerator: in_domain[accelerator].idxmax()
-        for accelerator in frame["accelerator"].unique()
-    }
-    lost = [in_domain[name, worst[name]] for name in frame["accelerator"]]
-    frame["worst_domain_down"] = frame["accelerator"].map(worst)
-    frame["guaranteed_gpus_with_domain_down"] = of_class["guaranteed_gpus"].transform("sum")
-    frame["gpus_with_domain_down"] = of_class["gpus"].transform("sum") - lost
-    frame["over_with_domain_down"] = (
-        frame["guaranteed_gpus_with_domain_down"] > frame["gpus_with_domain_down"]
-    )
-    return frame
-
-
-def guaranteed_gpus(*, pool: Pool, at: datetime) -> int:
-    """The sum of the nominal quotas in force in a pool."""
-    found = Quota.objects.at(at).filter(pool=pool).aggregate(gpus=Sum("nominal_gpus"))
-    return int(found["gpus"] or 0)
+    return guarantees.oversubscription(pools, nominal | dict(override or {}))
 
 
 def _name(thing: Project | Pool | str) -> str:

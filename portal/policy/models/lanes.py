@@ -35,7 +35,7 @@ class LaneRank(InForce):
 
     KEY = ("lane",)
     lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="ranks")
-    rank = models.IntegerField(_("rank"))
+    rank = models.PositiveIntegerField(_("rank"))
     queueing = models.CharField(
         _("queueing"), max_length=16, choices=Queueing.choices, default=Queueing.BEST_EFFORT
     )
