@@ -12,7 +12,7 @@ from planner.description.record import Scenario
 from planner.vocabulary import AttemptEnd, Ground, JobState
 
 if TYPE_CHECKING:
-    from planner.engine.queues import Course
+    from planner.engine.courses import Course
 
 _SPLIT = ("useful", "lost", "checkpoint", "restart", "staging")
 
