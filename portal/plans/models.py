@@ -5,6 +5,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from portal.tenants.models import Project
+
 
 class Workload(models.Model):
     """The jobs a plan ran on, frozen: gzipped JSON, kept once however many plans use it."""
@@ -14,6 +16,7 @@ class Workload(models.Model):
     job_count = models.PositiveIntegerField()
     observed_from = models.DateTimeField()
     observed_to = models.DateTimeField()
+    left_out = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -34,6 +37,17 @@ class Plan(models.Model):
     """A comparison of today's policy with a proposed one, on the same observed work."""
 
     title = models.CharField(_("title"), max_length=200)
+    project = models.ForeignKey(
+        Project,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="plans",
+        help_text=_("Who may see this project may see the plan."),
+    )
+    policy_at = models.DateTimeField(
+        null=True, help_text=_("The policy in force then was frozen. Empty: when it was made.")
+    )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="plans"
     )
@@ -57,6 +71,7 @@ class Plan(models.Model):
 
     class Meta:
         ordering = ["-created_at"]
+        indexes = [models.Index(fields=["baseline_hash", "proposal_hash"])]
         constraints = [
             models.CheckConstraint(
                 condition=Q(state__in=PlanState.values), name="plan_state_known"
