@@ -9,7 +9,7 @@ from django.db.models import Max
 
 from portal.telemetry.models import CollectionRun, HourRollup, RunState, SignalFetch, Watermark
 
-LIVE_WITHIN = timedelta(minutes=15)
+LIVE_WITHIN = timedelta(minutes=20)  # a collection may be missed once
 LATE_WITHIN = timedelta(hours=1)
 SAMPLES_AN_HOUR = 12
 FRESHNESS = ["signal", "last_sample_at", "age_seconds", "state", "error"]
@@ -18,7 +18,7 @@ FRESHNESS = ["signal", "last_sample_at", "age_seconds", "state", "error"]
 def freshness(*, region: str, now: datetime) -> pd.DataFrame:
     """Per signal of a region: when its newest sample was taken, how old that is, what went wrong.
 
-    Columns signal, last_sample_at (UTC, NaT when never), age_seconds, state (live up to 15
+    Columns signal, last_sample_at (UTC, NaT when never), age_seconds, state (live up to 20
     minutes, late up to an hour, stale, never), error (what the newest collection said, or "").
     """
     newest: dict[str, datetime | None] = dict(

@@ -1,12 +1,13 @@
 """Rows of telemetry that the tests of this slice write."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from portal.fleet.models import Region
 from portal.telemetry.models import HourRollup, Series
 
 
-def series(region: Region, signal: str, **labels: str) -> Series:
+def series(region: Region, signal: str, **labels: Any) -> Series:
     """A line of a signal."""
     return Series.objects.get_or_create(region=region, signal=signal, **labels)[0]
 

@@ -90,7 +90,7 @@ def test_hours_cost_one_query(
     world: worlds.World, django_assert_num_queries: type[CaptureQueriesContext]
 ) -> None:
     gauge_hour(series(world.regions["tokyo"], "gpu_reporting_gpus", pool="a"), HOUR, 8)
-    with django_assert_num_queries(1):  # type: ignore[call-arg,arg-type]
+    with django_assert_num_queries(1):  # type: ignore[arg-type]
         selectors.hours(signal="gpu_reporting_gpus", start=HOUR, end=NOW)
 
 
