@@ -9,8 +9,6 @@ is taken in each replication, and the mean over replications is shown.
 from __future__ import annotations
 
 import dataclasses
-import math
-import random
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,17 +19,26 @@ import pandas as pd
 
 from planner.description.record import Scenario
 from planner.description.writing import content_hash
+from planner.intervals import METHOD, interval
 from planner.measures import waits
+from planner.resampling import DAY, compose, draw, observed_days, resample
 from planner.simulation import simulate
 from planner.version import PLANNER_VERSION
-from planner.work import Job
 
-DAY = 86_400
 WEEK_DAYS = 7
-CONFIDENCE = 0.90
-INTERVAL = "Student's t, 90 %, mean of paired differences over replications"
 FEWEST_JOBS = 5  # in a replication, on average: below it a percentile says next to nothing
 FEWEST_REPLICATIONS = 3
+
+__all__ = [
+    "Cancelled",
+    "Comparison",
+    "Effect",
+    "Replication",
+    "compare",
+    "replicate",
+    "resample",
+    "summarise",
+]
 
 Verdict = Literal["better", "worse", "unclear"]
 
@@ -112,7 +119,7 @@ class Comparison:
     baseline_hash: str
     proposal_hash: str
     planner_version: str = PLANNER_VERSION
-    interval: str = INTERVAL
+    interval: str = METHOD
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the comparison ready for JSON."""
@@ -126,58 +133,6 @@ class Comparison:
         values = dict(mapping)
         values["effects"] = tuple(Effect(**effect) for effect in values["effects"])
         return cls(**values)
-
-
-def _draw(observed: int, days: int, seed: int | str) -> list[int]:
-    """Draw a day of the observed work for each day; of the same weekday, where two were seen."""
-    draw = random.Random(seed)  # noqa: S311 - a repeatable draw, not a secret
-    drawn = []
-    for day in range(days):
-        choices: Sequence[int] = range(day % WEEK_DAYS, observed, WEEK_DAYS)
-        if len(choices) < 2:
-            choices = range(observed)
-        drawn.append(draw.choice(choices))
-    return drawn
-
-
-def _compose(jobs: Sequence[Job], drawn: Sequence[int], day_seconds: int) -> tuple[Job, ...]:
-    by_day: dict[int, list[Job]] = {}
-    for job in sorted(jobs, key=lambda job: job.submit_seconds):
-        by_day.setdefault(job.submit_seconds // day_seconds, []).append(job)
-    return tuple(
-        dataclasses.replace(
-            job,
-            id=f"{job.id}~{day}",
-            submit_seconds=job.submit_seconds + (day - source) * day_seconds,
-        )
-        for day, source in enumerate(drawn)
-        for job in by_day.get(source, ())
-    )
-
-
-def _observed(jobs: Sequence[Job], day_seconds: int, horizon_seconds: int | None = None) -> int:
-    """Count the observed days; a last one that the horizon cuts short does not count."""
-    days = max((job.submit_seconds // day_seconds + 1 for job in jobs), default=0)
-    if horizon_seconds is not None:
-        whole = horizon_seconds // day_seconds
-        if whole >= 1:
-            days = min(days, whole)
-    return days
-
-
-def resample(
-    jobs: Sequence[Job], *, days: int, seed: int | str, day_seconds: int = DAY
-) -> tuple[Job, ...]:
-    """Make `days` of work out of whole days of the observed work, drawn with replacement.
-
-    A day is replaced by one of the same weekday where at least two of them were observed, else by
-    any. The time of day is kept, and ids are made unique (`id~day`). The same seed gives the same
-    work. No jobs give no jobs.
-    """
-    observed = _observed(jobs, day_seconds)
-    if not observed:
-        return ()
-    return _compose(jobs, _draw(observed, days, seed), day_seconds)
 
 
 class _Same:
@@ -216,8 +171,8 @@ def replicate(
     scenario plays its own jobs of them, which are the same unless the proposal changes the work.
     """
     horizon = (warmup_days + days) * DAY
-    observed = _observed(baseline.jobs, DAY, baseline.horizon_seconds)
-    drawn = _draw(observed, warmup_days + days, f"{seed}/{index}") if observed else []
+    observed = observed_days(baseline.jobs, horizon_seconds=baseline.horizon_seconds)
+    drawn = draw(observed, warmup_days + days, f"{seed}/{index}") if observed else []
     before, after = (
         dict(_figures(_run(scenario, drawn, horizon), days, warmup_days))
         for scenario in (baseline, proposal)
@@ -235,7 +190,7 @@ def replicate(
 
 
 def _run(scenario: Scenario, drawn: Sequence[int], horizon: int) -> pd.DataFrame:
-    jobs = _compose(scenario.jobs, drawn, DAY)
+    jobs = compose(scenario.jobs, drawn)
     trace = simulate(dataclasses.replace(scenario, jobs=jobs, horizon_seconds=horizon))
     return waits.each(trace)
 
@@ -396,29 +351,3 @@ def compare(
         if progress is not None and progress(index + 1, replications) is False:
             raise Cancelled(f"called off after {index + 1} of {replications} replications")
     return summarise(results)
-
-
-# Student's t, 95 % one-sided (so 90 % two-sided), by degrees of freedom from 1.
-_T95 = (
-    *(6.3138, 2.9200, 2.3534, 2.1318, 2.0150, 1.9432, 1.8946, 1.8595, 1.8331, 1.8125),
-    *(1.7959, 1.7823, 1.7709, 1.7613, 1.7531, 1.7459, 1.7396, 1.7341, 1.7291, 1.7247),
-    *(1.7207, 1.7171, 1.7139, 1.7109, 1.7081, 1.7056, 1.7033, 1.7011, 1.6991, 1.6973),
-)
-
-
-def student_t95(degrees: int) -> float:
-    """Return the 95 % point of Student's t; beyond 30 degrees by its expansion (error < 1e-4)."""
-    if degrees <= len(_T95):
-        return _T95[degrees - 1]
-    z = statistics.NormalDist().inv_cdf(0.95)
-    return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
-
-
-def interval(differences: Sequence[float]) -> tuple[float | None, float | None]:
-    """Return the 90 % interval of the mean; (None, None) for fewer than two differences."""
-    count = len(differences)
-    if count < 2:
-        return None, None
-    half = student_t95(count - 1) * statistics.stdev(differences) / math.sqrt(count)
-    mean = statistics.fmean(differences)
-    return mean - half, mean + half
