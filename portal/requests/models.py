@@ -32,6 +32,28 @@ class RequestState(models.TextChoices):
 PENDING = (RequestState.SUBMITTED, RequestState.IN_REVIEW)
 
 
+class Verb(models.TextChoices):
+    """What can be done with a request; the label is what the trail says after a name."""
+
+    DRAFT = "draft", _("wrote a draft")
+    SUBMIT = "submit", _("submitted the request")
+    EDIT = "edit", _("changed the request")
+    SIMULATE = "simulate", _("simulated it again")
+    COMMENT = "comment", _("commented")
+    OPEN = "open", _("opened the review")
+    APPROVE = "approve", _("approved it")
+    APPROVE_PART = "approve_part", _("approved it in part")
+    DENY = "deny", _("denied it")
+    WITHDRAW = "withdraw", _("withdrew it")
+    SCHEDULE = "schedule", _("the change was scheduled")
+    UNDO = "undo", _("undid the approval")
+    REVOKE = "revoke", _("revoked the quota")
+    ACTIVATE = "activate", _("the change came into force")
+    NEAR_END = "near_end", _("the end comes near")
+    EXPIRE = "expire", _("the time ran out")
+    SUPERSEDE = "supersede", _("a later change took its place")
+
+
 class QuotaRequest(models.Model):
     """A project's wish to hold more or less of a pool, for a time or for good."""
 
@@ -133,7 +155,7 @@ class RequestEvent(models.Model):
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
     )
-    verb = models.CharField(max_length=32)
+    verb = models.CharField(max_length=32, choices=Verb.choices)
     from_state = models.CharField(max_length=32, blank=True)
     to_state = models.CharField(max_length=32, blank=True)
     comment = models.TextField(blank=True)

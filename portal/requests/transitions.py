@@ -10,10 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
-
 from portal.requests.models import RequestState as S
+from portal.requests.models import Verb
 
 
 class Actor(StrEnum):
@@ -22,50 +20,6 @@ class Actor(StrEnum):
     ASKER = "asker"  # whoever may ask for this project: its leads and its tenant's admins
     OPS = "ops"  # ops who may not ask for this project: nobody decides their own request
     CLOCK = "clock"
-
-
-class Verb(StrEnum):
-    """What can be done with a request."""
-
-    DRAFT = "draft"
-    SUBMIT = "submit"
-    EDIT = "edit"
-    SIMULATE = "simulate"
-    COMMENT = "comment"
-    OPEN = "open"
-    APPROVE = "approve"
-    APPROVE_PART = "approve_part"
-    DENY = "deny"
-    WITHDRAW = "withdraw"
-    SCHEDULE = "schedule"
-    UNDO = "undo"
-    REVOKE = "revoke"
-    ACTIVATE = "activate"
-    NEAR_END = "near_end"
-    EXPIRE = "expire"
-    SUPERSEDE = "supersede"
-
-
-# What the trail says was done, after the name of who did it.
-DONE: dict[str, str | Promise] = {
-    Verb.DRAFT: _("wrote a draft"),
-    Verb.SUBMIT: _("submitted the request"),
-    Verb.EDIT: _("changed the request"),
-    Verb.SIMULATE: _("simulated it again"),
-    Verb.COMMENT: _("commented"),
-    Verb.OPEN: _("opened the review"),
-    Verb.APPROVE: _("approved it"),
-    Verb.APPROVE_PART: _("approved it in part"),
-    Verb.DENY: _("denied it"),
-    Verb.WITHDRAW: _("withdrew it"),
-    Verb.SCHEDULE: _("the change was scheduled"),
-    Verb.UNDO: _("undid the approval"),
-    Verb.REVOKE: _("revoked the quota"),
-    Verb.ACTIVATE: _("the change came into force"),
-    Verb.NEAR_END: _("the end comes near"),
-    Verb.EXPIRE: _("the time ran out"),
-    Verb.SUPERSEDE: _("a later change took its place"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +67,11 @@ _BY_KEY = {(step.verb, step.origin): step for step in TABLE}
 def step(verb: Verb, origin: str) -> Step | None:
     """The step `verb` takes from a state, or None when it cannot be taken from there."""
     return _BY_KEY.get((verb, S(origin)))
+
+
+def who(verb: Verb) -> frozenset[Actor]:
+    """Everybody who may do `verb` at some time of a request's life."""
+    return frozenset().union(*(step.actors for step in TABLE if step.verb is verb))
 
 
 def allowed(verb: Verb, origin: str, actors: Iterable[Actor]) -> bool:
