@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Sequence
@@ -212,6 +213,17 @@ def freeze_jobs(jobs: Sequence[work.Job], *, start: datetime) -> bytes:
     rows = to_mapping(Scenario(name="jobs", start=start, jobs=tuple(jobs))).get("job", [])
     text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return gzip.compress(text.encode(), mtime=0)
+
+
+def hash_of(frozen_jobs: bytes, observed: ObservedWork) -> str:
+    """What tells one frozen workload from another: its jobs and its window."""
+    window = f"{observed.observed_from.isoformat()}/{observed.observed_to.isoformat()}"
+    return "sha256:" + hashlib.sha256(window.encode() + frozen_jobs).hexdigest()
+
+
+def named(scenario: Scenario, name: str) -> Scenario:
+    """The same scenario under another name."""
+    return dataclasses.replace(scenario, name=name)
 
 
 def thaw(mapping: dict[str, Any], frozen_jobs: bytes) -> Scenario:
