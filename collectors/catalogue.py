@@ -331,6 +331,11 @@ def _asked(catalogue: Catalogue, where: str, name: str, asked: Asked) -> Iterato
     if signal is None:
         yield Problem(where, f"the signal {name!r} is unknown", _one_of(catalogue.signals))
         return
+    for label in ("at", "value", BUCKET_BOUND):
+        if label in asked.labels:
+            yield Problem(
+                f"{where}.labels", f"{label!r} is taken", "a label that label_replace made"
+            )
     filled = list(asked.labels.values())
     for column in dict.fromkeys(filled):
         if column not in signal.columns:

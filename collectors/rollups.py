@@ -19,15 +19,16 @@ MEASURED = [
 ]  # fmt: skip
 
 
-class NotAggregated(ValueError):
-    """Several series answer for one line of a signal: adding or choosing would be a guess."""
+class UnusableAnswerError(ValueError):
+    """The answer has not the shape that its signal needs: using it would be a guess."""
 
 
 def tidy(frame: pd.DataFrame, columns: dict[str, str]) -> tuple[pd.DataFrame, int]:
     """Labels renamed to columns; an absent label is "". Also how many samples were refused.
 
     Names longer than the database keeps are refused rather than cut: two could become one. Raises
-    NotAggregated when two samples stand at one instant of one line.
+    UnusableAnswerError when two samples stand at one
+    instant of one line, or a bucket has no bound.
     """
     kept = frame.copy()
     for label in columns:
@@ -42,11 +43,15 @@ def tidy(frame: pd.DataFrame, columns: dict[str, str]) -> tuple[pd.DataFrame, in
         fits &= kept[name].astype(str).str.len() <= MOST_NAME
     refused = int((~fits).sum())
     kept = kept[fits]
+    if bound and pd.to_numeric(kept[BUCKET_BOUND], errors="coerce").isna().any():
+        raise UnusableAnswerError("A bucket has no upper bound (label le) that is a number.")
     twice = kept.duplicated(["at", *names, *bound])
     if twice.any():
         row = kept[twice].iloc[0]
         line = ", ".join(f"{name} {row[name]!r}" for name in names) or "the whole region"
-        raise NotAggregated(f"Several series answer for {line}; the query must aggregate them.")
+        raise UnusableAnswerError(
+            f"Several series answer for {line}; the query must aggregate them."
+        )
     return kept, refused
 
 
@@ -61,6 +66,8 @@ def hours(
     """
     if frame.empty:
         return pd.DataFrame(columns=[*names, "hour", *MEASURED])
+    if kind is Kind.HISTOGRAM and BUCKET_BOUND not in frame:
+        raise UnusableAnswerError("The query answers no buckets: the label le is missing.")
     keys = [*names, "hour"]
     placed = _placed(kind, frame)
     if kind is Kind.HISTOGRAM:

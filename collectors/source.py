@@ -3,6 +3,7 @@
 prometheus-api-client carries the request; everything that it drops or gets wrong is done here:
 warnings, error texts, time limits, bounded retries, step-aligned chunks, non-finite values.
 """
+# ruff: noqa: N818 - the errors' names say what happened, as the word stored with a run does.
 
 from __future__ import annotations
 
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 MOST_SERIES = 20_000
 MOST_TEXT = 300
+RESERVED = ("at", "value")
 # The server answered in full, but thinks that the query could be written better.
 ABOUT_THE_QUERY = ("PromQL warning", "PromQL info")
 
@@ -103,7 +105,7 @@ class _Bearer(AuthBase):
 
 
 class Source:
-    """One region's Prometheus. Make it in the process that uses it: sessions do not survive forks."""
+    """One region's Prometheus. Make it in the process that uses it: a session survives no fork."""
 
     def __init__(
         self, *, url: str, token: str = "", connect_seconds: float, read_seconds: float
@@ -135,7 +137,7 @@ class Source:
     def fetch(
         self, query: str, *, start: datetime, end: datetime, step: timedelta, max_points: int
     ) -> Answer:
-        """The query at start, start + step, … up to and including `end`, in as many requests as needed.
+        """The query at start, start + step, … up to and including `end`, in bounded requests.
 
         `start` and `end` are aware and lie on the step's grid. Raises SourceError.
         """
@@ -192,7 +194,7 @@ class Source:
             if looks_cut:
                 raise BrokenOff(f"The answer of {self.address} broke off.") from None
             raise NotPrometheus(
-                f"{self.address} answers with something that is no Prometheus: {self._quoted(response.text)}"
+                f"{self.address} answers with something else: {self._quoted(response.text)}"
             ) from None
         if not _is_matrix(body):
             raise NotPrometheus(
@@ -233,7 +235,12 @@ class Source:
         for text in body.get("infos", []):
             logger.info("%s: %s", self.address, self._quoted(str(text)))
         warnings = [self._quoted(str(text)) for text in body.get("warnings") or []]
-        frame, rejected = _tidy(result)
+        try:
+            frame, rejected = _tidy(result)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise NotPrometheus(
+                f"{self.address} answers with samples that cannot be read as numbers in time."
+            ) from None
         return Answer(
             frame=frame,
             series=len(result),
@@ -305,7 +312,8 @@ def _tidy(result: list[dict[str, Any]]) -> tuple[pd.DataFrame, int]:
     labels: list[dict[str, str]] = []
     rejected = 0
     for series in result:
-        metric = series.get("metric", {})
+        # The frame's own two names; no query of the catalogue may ask for labels of these names.
+        metric = {k: v for k, v in series["metric"].items() if k not in RESERVED}
         for second, text in series.get("values", []):
             value = float(text)
             if not math.isfinite(value):
