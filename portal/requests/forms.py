@@ -21,7 +21,7 @@ MOST_GPUS = 100_000
 GOOD, UNTIL = "good", "until"
 
 
-class PoolField(forms.ModelChoiceField):
+class PoolField(forms.ModelChoiceField):  # type: ignore[type-arg]  # generic in its stubs only
     """A pool, shown with what it is made of."""
 
     def label_from_instance(self, obj: Pool) -> str:

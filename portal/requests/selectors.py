@@ -198,18 +198,9 @@ def board(request: QuotaRequest, *, now: datetime) -> Board:
     guarantees = down = None
     domain = ""
     if open_now:
-        before = policy.oversubscription(at=starts_at).set_index("pool").loc[pool.name]
-        after = policy.oversubscription(at=starts_at, override={names: nominal + extra})
-        then = after.set_index("pool").loc[pool.name]
-        guarantees = Guarantees(
-            int(before["guaranteed_gpus"]), int(then["guaranteed_gpus"]), int(then["gpus"])
+        guarantees, down, domain = _guarantees(
+            pool, at=starts_at, override={names: nominal + extra}
         )
-        down = Guarantees(
-            int(before["guaranteed_gpus_with_domain_down"]),
-            int(then["guaranteed_gpus_with_domain_down"]),
-            int(then["gpus_with_domain_down"]),
-        )
-        domain = str(then["worst_domain_down"])
     return Board(
         nominal_gpus=nominal,
         then_gpus=nominal + extra,
@@ -229,6 +220,28 @@ def board(request: QuotaRequest, *, now: datetime) -> Board:
         guarantees=guarantees,
         with_domain_down=down,
         domain_down=domain,
+    )
+
+
+def _guarantees(
+    pool: Pool, *, at: datetime, override: dict[tuple[str, str], int]
+) -> tuple[Guarantees, Guarantees, str]:
+    """The pool's guarantees, those with one failure domain down, and that domain's name."""
+    before, after = (
+        frame[frame["pool"] == pool.name].to_dict("records")[0]
+        for frame in (
+            policy.oversubscription(at=at),
+            policy.oversubscription(at=at, override=override),
+        )
+    )
+
+    def pair(guaranteed: str, gpus: str) -> Guarantees:
+        return Guarantees(int(before[guaranteed]), int(after[guaranteed]), int(after[gpus]))
+
+    return (
+        pair("guaranteed_gpus", "gpus"),
+        pair("guaranteed_gpus_with_domain_down", "gpus_with_domain_down"),
+        str(after["worst_domain_down"]),
     )
 
 

@@ -24,6 +24,7 @@ from portal.tenants.models import Project
 
 # Notice before the end: the longest of these that is at most half of the granted time.
 NOTICES = (timedelta(days=30), timedelta(days=7), timedelta(days=1))
+MOST_CHARACTERS = 2000  # of a justification, a reason, a comment
 # Steps after which an opened page no longer shows what would be decided.
 _CONTENT = (Verb.SUBMIT, Verb.EDIT, Verb.SIMULATE, Verb.UNDO)
 
@@ -53,7 +54,7 @@ def draft(
 ) -> QuotaRequest:
     """Keeps a wish that only those who may ask for the project can see.
 
-    Raises PermissionDenied, RefusedError, or ValidationError for values no request may hold.
+    Raises PermissionDenied or RefusedError.
     """
     request = QuotaRequest(
         project=project,
@@ -61,7 +62,7 @@ def draft(
         extra_gpus=extra_gpus,
         starts_at=starts_at,
         ends_at=ends_at,
-        justification=justification,
+        justification=justification.strip(),
         requested_by=by,
         base_nominal_gpus=_base(project=project, pool=pool, starts_at=starts_at, now=now),
     )
@@ -154,7 +155,7 @@ def comment(*, request: QuotaRequest, text: str, by: User, now: datetime) -> Non
     with transaction.atomic():
         request = _locked(request)
         _may(request, Verb.COMMENT, by)
-        _move(request, Verb.COMMENT, by=by, now=now, comment=text.strip())
+        _move(request, Verb.COMMENT, by=by, now=now, comment=_short(text))
 
 
 def open_review(*, request: QuotaRequest, by: User, now: datetime) -> QuotaRequest:
@@ -221,8 +222,8 @@ def approve(
         except policy.QuotaConflict as conflict:
             raise RefusedError(str(conflict)) from conflict
         request = _move(
-            request, verb, by=by, now=now, comment=reason.strip(), decided_by=by, decided_at=now,
-            decision_reason=reason.strip(), granted_extra_gpus=granted, starts_at=starts_at,
+            request, verb, by=by, now=now, comment=_short(reason), decided_by=by, decided_at=now,
+            decision_reason=_short(reason), granted_extra_gpus=granted, starts_at=starts_at,
         )  # fmt: skip
         request.rows.set(rows)
         request = _move(request, Verb.SCHEDULE, by=None, now=now)
@@ -240,8 +241,8 @@ def deny(
         _may(request, Verb.DENY, by)
         _unchanged(request, seen)
         return _move(
-            request, Verb.DENY, by=by, now=now, comment=reason.strip(), decided_by=by,
-            decided_at=now, decision_reason=reason.strip(),
+            request, Verb.DENY, by=by, now=now, comment=_short(reason), decided_by=by,
+            decided_at=now, decision_reason=_short(reason),
         )  # fmt: skip
 
 
@@ -289,7 +290,7 @@ def revoke(*, request: QuotaRequest, reason: str, by: User, now: datetime) -> Qu
             )
         except policy.QuotaConflict as conflict:
             raise RefusedError(str(conflict)) from conflict
-        return _move(request, Verb.REVOKE, by=by, now=now, comment=reason.strip())
+        return _move(request, Verb.REVOKE, by=by, now=now, comment=_short(reason))
 
 
 def advance(*, now: datetime) -> int:
@@ -367,7 +368,7 @@ def _base_of(request: QuotaRequest, *, now: datetime) -> int:
 
 def _check(request: QuotaRequest, *, now: datetime) -> None:
     """Refuses what no decision could put in force."""
-    request.full_clean(validate_unique=False, validate_constraints=False)
+    _short(request.justification)
     names = {"pool": request.pool.name, "base": request.base_nominal_gpus}
     if request.extra_gpus == 0:
         raise RefusedError(_("Ask for at least one GPU more or less."))
@@ -385,6 +386,17 @@ def _check(request: QuotaRequest, *, now: datetime) -> None:
         )
     if request.ends_at is not None and request.ends_at <= max(request.starts_at, now):
         raise RefusedError(_("The end must lie after the start, and in the future."))
+
+
+def _short(text: str) -> str:
+    """The text without blanks around it; refused when it is longer than a row keeps."""
+    text = text.strip()
+    if len(text) > MOST_CHARACTERS:
+        raise RefusedError(
+            _("This text has %(length)d characters; at most %(most)d are kept. Shorten it.")
+            % {"length": len(text), "most": MOST_CHARACTERS}
+        )
+    return text
 
 
 def _is_part(granted: int, asked: int) -> bool:
