@@ -6,13 +6,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
+from pytest_django import Settings
 
 from portal.accounts.models import User
 from tests import cast, worlds
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
+
+
+@pytest.fixture(autouse=True)
+def own_cache_and_quick_passwords(settings: Settings) -> None:
+    """Each test starts with an empty cache of its own, and hashes passwords in no time."""
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    cache.clear()
 
 
 @pytest.fixture

@@ -121,7 +121,14 @@ def postgres(folder: Path) -> Iterator[str]:
         "-h", "127.0.0.1", "-c", "fsync=off", "-c", "synchronous_commit=off",
         "-c", "full_page_writes=off", "-c", "max_connections=60",
     ]  # fmt: skip
-    is_ready = [_postgres_program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port)]
+    is_ready: list[str | Path] = [
+        _postgres_program("pg_isready"),
+        "-q",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(port),
+    ]
     with service(
         "PostgreSQL",
         command,
