@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -13,9 +12,13 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 from django.http import HttpResponse
+from django.utils.http import content_disposition_header
 
-_WEEK = re.compile(r"(\d{4})-W(\d{2})")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_WEEK = re.compile(r"([0-9]{4})-W([0-9]{2})")
+# Far from the ends of the calendar, so that a week's neighbours and its instants always exist.
+_FIRST_YEAR, _LAST_YEAR = 1970, 2999
+# Full-width signs are formulas too where Japanese is typed; some programs trim before they look.
+_FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠]")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,6 +38,8 @@ class Week:
         if not found:
             raise ValueError(f"{text!r} is not an ISO week; expected a form such as 2026-W48")
         week = cls(int(found[1]), int(found[2]))
+        if not _FIRST_YEAR <= week.year <= _LAST_YEAR:
+            raise ValueError(f"{text!r} is not between {_FIRST_YEAR} and {_LAST_YEAR}")
         date.fromisocalendar(week.year, week.number, 1)
         return week
 
@@ -65,7 +70,7 @@ class Week:
 
 def safe_text(value: str) -> str:
     """Text that no spreadsheet runs as a formula."""
-    return f"'{value}" if value.startswith(_FORMULA) else value
+    return f"'{value}" if _FORMULA.match(value) else value
 
 
 def _cell(value: Any) -> Any:
@@ -78,11 +83,9 @@ def _cell(value: Any) -> Any:
     return value
 
 
-def csv_text(frame: pd.DataFrame, preface: Iterable[str] = ()) -> str:
+def csv_text(frame: pd.DataFrame) -> str:
     """A frame as CSV: unknown is empty, numbers stay numbers, formula-like text is quoted."""
     out = io.StringIO()
-    for line in preface:
-        out.write(f"# {line}\r\n")
     writer = csv.writer(out)
     writer.writerow([safe_text(str(column)) for column in frame.columns])
     for row in frame.itertuples(index=False, name=None):
@@ -90,9 +93,9 @@ def csv_text(frame: pd.DataFrame, preface: Iterable[str] = ()) -> str:
     return out.getvalue()
 
 
-def csv_response(frame: pd.DataFrame, filename: str, preface: Iterable[str] = ()) -> HttpResponse:
+def csv_response(frame: pd.DataFrame, filename: str) -> HttpResponse:
     """A frame as a download that Excel opens with its characters right (UTF-8 with BOM)."""
-    body = csv_text(frame, preface).encode("utf-8-sig")
+    body = csv_text(frame).encode("utf-8-sig")
     response = HttpResponse(body, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{filename}"'
+    response["Content-Disposition"] = content_disposition_header(True, filename)  # noqa: FBT003
     return response

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from portal.reports.figures import Span
+from portal.reports.fairness import Span
 
 MONDAY = datetime(2026, 11, 22, 15, 0, tzinfo=UTC)  # 2026-W48 in Tokyo
 END = MONDAY + timedelta(days=7)
@@ -93,7 +93,7 @@ def frame_of(rows: list[dict[str, Any]], like: dict[str, Any]) -> pd.DataFrame:
 def frames(
     jobs: list[dict[str, Any]], attempts: list[dict[str, Any]], levels: list[dict[str, Any]]
 ) -> dict[str, pd.DataFrame]:
-    """The three frames of `figures.week`."""
+    """The three frames of `fairness.week`."""
     return {
         "jobs": frame_of(jobs, job("-", 0, None, None)),
         "attempts": frame_of(attempts, attempt("-", 0, 1)),

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portal.reports import figures
-from portal.reports.figures import Span
+from portal.reports import fairness
+from portal.reports.fairness import Span
 from tests.portal.reports.weeks import (
     END,
     MONDAY,
@@ -26,7 +26,7 @@ Rows = list[dict[str, Any]]
 
 
 def week(jobs: Rows, attempts: Rows, levels: Rows, span: Span = WEEK) -> Any:
-    frame = figures.week(**frames(jobs, attempts, levels), span=span, tenants=TENANTS)
+    frame = fairness.week(**frames(jobs, attempts, levels), span=span, tenants=TENANTS)
     return frame.set_index(["scope", "name"])
 
 
@@ -287,7 +287,7 @@ def test_jains_index_is_over_delivered_against_entitled() -> None:
     ("ratios", "index"), [([], None), ([0, 0], None), ([2, 2, 2], 1), ([1, 0, 0, 0], 0.25)]
 )
 def test_jains_index_by_hand(ratios: list[float], index: float | None) -> None:
-    assert figures.jain(ratios) == index
+    assert fairness.jain(ratios) == index
 
 
 def test_halves_are_rounded_up_as_spreadsheets_do() -> None:
@@ -298,12 +298,12 @@ def test_halves_are_rounded_up_as_spreadsheets_do() -> None:
 
 
 def test_the_change_is_the_difference_of_the_two_files() -> None:
-    now = figures.week(
+    now = fairness.week(
         **frames([job("a", 0, 1, 11)], [attempt("a", 1, 11)], [level(8)]),
         span=WEEK,
         tenants=TENANTS,
     )
-    before = figures.week(
+    before = fairness.week(
         **frames(
             [job("b", -160, -158, -138)],
             [attempt("b", -158, -138)],
@@ -312,7 +312,7 @@ def test_the_change_is_the_difference_of_the_two_files() -> None:
         span=Span(start=at(-168), until=MONDAY, known_until=END),
         tenants=TENANTS,
     )
-    both = figures.compared(now, before)
+    both = fairness.compared(now, before)
     found: Any = both.set_index(["scope", "name"]).loc[("project", "speech")]
 
     assert found["delivered_change_gpu_hours"] == -80
@@ -321,12 +321,12 @@ def test_the_change_is_the_difference_of_the_two_files() -> None:
 
 
 def test_without_a_week_before_there_is_no_change() -> None:
-    now = figures.week(
+    now = fairness.week(
         **frames([job("a", 0, 1, 11)], [attempt("a", 1, 11)], [level(8)]),
         span=WEEK,
         tenants=TENANTS,
     )
-    found = figures.compared(now, now.iloc[:0])
+    found = fairness.compared(now, now.iloc[:0])
 
     assert found["delivered_change_gpu_hours"].isna().all()
 
@@ -394,7 +394,7 @@ def touching(rows: Rows, begin: str, span: Span) -> Rows:
 
 def added(drawn: tuple[Rows, Rows, Rows], span: Span) -> pd.DataFrame:
     jobs, attempts, levels = drawn
-    return figures.facts(
+    return fairness.facts(
         **frames(touching(jobs, "submit_at", span), touching(attempts, "start_at", span), levels),
         span=span,
         tenants=TENANTS,
@@ -415,8 +415,8 @@ def test_two_parts_of_a_week_add_up_to_the_week(
     whole = added(drawn, WHOLE)
 
     for keys in (["project"], ["lane"], ["tenant"]):
-        parts = pd.concat([first, second]).groupby(keys)[figures.ADDED].sum()
-        together = whole.groupby(keys)[figures.ADDED].sum()
+        parts = pd.concat([first, second]).groupby(keys)[fairness.ADDED].sum()
+        together = whole.groupby(keys)[fairness.ADDED].sum()
         pd.testing.assert_frame_equal(
             parts.reindex(together.index, fill_value=0), together, check_dtype=False
         )
@@ -428,7 +428,7 @@ def test_projects_lanes_tenants_and_pools_each_add_up_to_the_total(
     drawn: tuple[Rows, Rows, Rows],
 ) -> None:
     jobs, attempts, levels = drawn
-    found = figures.week(
+    found = fairness.week(
         **frames(touching(jobs, "submit_at", WHOLE), touching(attempts, "start_at", WHOLE), levels),
         span=WHOLE,
         tenants=TENANTS,
@@ -452,7 +452,7 @@ def test_projects_lanes_tenants_and_pools_each_add_up_to_the_total(
 def test_idle_is_never_less_than_what_is_missing_nor_more_than_what_is_entitled(
     drawn: tuple[Rows, Rows, Rows],
 ) -> None:
-    by_pool = added(drawn, WHOLE).groupby(["project", "pool"])[figures.ADDED].sum()
+    by_pool = added(drawn, WHOLE).groupby(["project", "pool"])[fairness.ADDED].sum()
     entitled, held = by_pool["entitled_gpu_seconds"], by_pool["delivered_gpu_seconds"]
 
     assert (by_pool["idle_gpu_seconds"] <= entitled).all()
@@ -466,5 +466,5 @@ def test_nothing_is_negative_and_useful_is_no_more_than_recorded(
 ) -> None:
     found = added(drawn, WHOLE)
 
-    assert (found[figures.ADDED] >= 0).all().all()
+    assert (found[fairness.ADDED] >= 0).all().all()
     assert found["useful_gpu_seconds"].sum() <= sum(row["useful_gpu_seconds"] for row in drawn[1])
