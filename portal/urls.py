@@ -12,7 +12,7 @@ urlpatterns = [
     path("theme/", include("portal.theme.urls")),
     path("i18n/setlang/", login_not_required(set_language), name="set_language"),
     path("requests/", include("portal.requests.urls")),
-    # path("plans/", include("portal.plans.urls")),
+    path("plans/", include("portal.plans.urls")),
     path("weeks/", include("portal.reports.urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

@@ -110,6 +110,30 @@ def launch(*, plan_ids: list[int]) -> None:
         transaction.on_commit(lambda pk=plan_id: tasks.run.delay(pk), robust=True)  # type: ignore[misc]
 
 
+def again(*, plan: Plan, by: User, now: datetime) -> Plan:
+    """Has the same change of quota simulated against what is in force now.
+
+    Gives the plan itself back when nothing has changed and it has not failed. Raises ValueError for
+    a plan that does not change the quota of its project in one pool.
+    """
+    before, after = (
+        {(row["project"], row["pool"]): row["nominal"] for row in side.get("quota", [])}
+        for side in (plan.baseline, plan.proposal)
+    )
+    moved = [key for key in after if after[key] != before.get(key, 0)]
+    if plan.project is None or len(moved) != 1 or moved[0][0] != plan.project.name:
+        raise ValueError("only a plan of one change of quota can be made again")
+    return queue_quota_change(
+        project=plan.project,
+        pool=Pool.objects.get(name=moved[0][1]),
+        extra_gpus=after[moved[0]] - before.get(moved[0], 0),
+        starts_at=plan.policy_at or now,
+        by=by,
+        now=now,
+        title=plan.title,
+    )
+
+
 def is_stale(*, plan: Plan, now: datetime) -> bool:
     """Whether the policy or the fleet that the plan was compared with has changed since.
 
