@@ -9,6 +9,7 @@ urlpatterns = [
     path("", views.overview, name="overview"),
     path("regions/", views.regions, name="regions"),
     path("regions/<slug:name>/", views.region, name="region"),
+    path("regions/<slug:name>/hours.csv", views.region_csv, name="region_csv"),
     path("pools/<slug:name>/", views.pool, name="pool"),
     path("projects/", views.projects, name="projects"),
     path("projects/<slug:name>/", views.project, name="project"),

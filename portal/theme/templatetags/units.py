@@ -87,6 +87,31 @@ def signed(value: Any) -> str:
 
 
 @register.filter
+def change(seconds: Any) -> str:
+    """A change of a duration with its direction: ▲ 55 min, ▼ 5 min, or that it did not change."""
+    if is_unknown(seconds):
+        return UNKNOWN
+    value = float(seconds)
+    if abs(value) < MINUTE:
+        return gettext("unchanged")
+    return f"{'▲' if value > 0 else '▼'} {duration(abs(value))}"
+
+
+@register.filter
+def points(difference: Any) -> str:
+    """A change of a share, in percentage points with its direction: ▲ 3 pt."""
+    if is_unknown(difference):
+        return UNKNOWN
+    value = 100 * float(difference)
+    if abs(value) < 0.5:
+        return gettext("unchanged")
+    return gettext("%(arrow)s %(points)s pt") % {
+        "arrow": "▲" if value > 0 else "▼",
+        "points": f"{abs(value):.0f}",
+    }
+
+
+@register.filter
 def at_least(text: str, flag: object) -> str:
     """Marks a figure that can still grow, because somebody still waits: ≥ 3 h 40 min."""
     return f"≥ {text}" if flag and text != UNKNOWN else text
@@ -123,6 +148,13 @@ def local(when: datetime | None, zone: object = "UTC") -> str:
 
 
 @register.filter
+def zone_name(when: datetime, zone: object = "UTC") -> str:
+    """What a region calls its time at an instant: JST."""
+    place = zone_of(zone)
+    return when.astimezone(place).tzname() or str(place)
+
+
+@register.filter
 def local_day(when: datetime | None, zone: object = "UTC") -> str:
     """The day an instant falls on in a region: 30 Nov 2026."""
     if is_unknown(when) or when is None:
@@ -132,21 +164,25 @@ def local_day(when: datetime | None, zone: object = "UTC") -> str:
 
 
 @register.inclusion_tag("_quota_bar.html")
-def quota_bar(used: Any, nominal: Any, limit: Any) -> dict[str, object]:
-    """A quota as a bar: own solid, borrowed hatched, a tick at nominal, full width the limit."""
+def quota_bar(used: Any, nominal: Any, limit: Any, borrowed: Any = None) -> dict[str, object]:
+    """A quota as a bar: own solid, borrowed hatched, a tick at nominal, full width the limit.
+
+    For several quotas in one bar, give what is borrowed: it is not what exceeds their sum.
+    """
     held = None if is_unknown(used) else float(used)
     mark = None if is_unknown(nominal) else float(nominal)
     full = max(held or 0, mark or 0, 0 if is_unknown(limit) else float(limit)) or 1
-    own = min(held or 0, mark if mark is not None else held or 0)
-    borrowed = (held or 0) - own
+    over = max(0.0, (held or 0) - mark) if mark is not None else 0.0
+    lent = over if is_unknown(borrowed) else float(borrowed)
+    own = (held or 0) - lent
     return {
         "known": held is not None,
         "own": number(own),
-        "borrowed": number(borrowed),
+        "borrowed": number(lent),
         "nominal": number(mark),
         "limit": number(full),
         "own_percent": f"{100 * own / full:.2f}%",
-        "borrowed_percent": f"{100 * borrowed / full:.2f}%",
+        "borrowed_percent": f"{100 * lent / full:.2f}%",
         "tick_percent": None if mark is None else f"{min(99.4, 100 * mark / full):.2f}%",
     }
 

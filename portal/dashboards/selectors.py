@@ -1,0 +1,335 @@
+"""Reads for the dashboards, in one place: what each page shows, as frames and small values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import pandas as pd
+from django.db.models import Q
+
+from portal.accounts.models import User
+from portal.dashboards import attention, measures
+from portal.dashboards.attention import Attention
+from portal.dashboards.windows import Window
+from portal.fleet.models import Outage, Pool, Region
+from portal.policy import selectors as policy
+from portal.telemetry import selectors as telemetry
+from portal.telemetry import waits
+from portal.telemetry.models import CollectionRun, SignalFetch
+from portal.tenants.selectors import visible_projects
+
+GROUPS = {
+    "compute": ("gpu_", "quota_"),
+    "queue": ("pending_", "wait_", "admitted_", "evicted_"),
+    "storage": ("checkpoint_",),
+}
+ORDER = ("live", "late", "stale", "never")
+USUAL = timedelta(days=28)
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How old one group of signals is: the age of its oldest signal."""
+
+    group: str
+    state: str
+    last_sample_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The collected hours of some regions or pools: two windows, the one shown and the one before.
+
+    `hourly`: in_use, idle, free, held, total. `by_pool`: held, active and reporting GPUs per pool.
+    """
+
+    hourly: pd.DataFrame
+    held: pd.DataFrame
+    active: pd.DataFrame
+    reporting: pd.DataFrame
+
+    def shown(self, window: Window) -> pd.DataFrame:
+        """The hours of the window itself."""
+        return self.hourly[self.hourly.index >= pd.Timestamp(window.start)]
+
+    def use(self, start: datetime, end: datetime) -> float | None:
+        """The share of reporting GPUs that worked in [start, end)."""
+        inside = self.hourly[
+            (self.hourly.index >= pd.Timestamp(start)) & (self.hourly.index < pd.Timestamp(end))
+        ].dropna(subset=["in_use", "total"])
+        total = float(inside["total"].sum())
+        return float(inside["in_use"].sum()) / total if total else None
+
+    def use_of_pool(self, pool: str, start: datetime, end: datetime) -> float | None:
+        """The same of one pool."""
+        if pool not in self.active or pool not in self.reporting:
+            return None
+        both = pd.DataFrame({"in_use": self.active[pool], "total": self.reporting[pool]}).dropna()
+        both = both[(both.index >= pd.Timestamp(start)) & (both.index < pd.Timestamp(end))]
+        total = float(both["total"].sum())
+        return float(both["in_use"].sum()) / total if total else None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Job records: the wait of those submitted in the window or still waiting, and the losses."""
+
+    jobs: pd.DataFrame
+    attempts: pd.DataFrame
+    as_of: datetime
+    start: datetime
+    end: datetime
+
+    @property
+    def submitted(self) -> pd.DataFrame:
+        """Jobs submitted in the window, and those that were still waiting at its end."""
+        instant = pd.Timestamp(self.as_of)
+        start, end = self.jobs["first_start_at"], self.jobs["end_at"]
+        late = (start.isna() | (start > instant)) & (end.isna() | (end > instant))
+        return self.jobs[(self.jobs["submit_at"] >= pd.Timestamp(self.start)) | late]
+
+    @property
+    def waiting(self) -> pd.DataFrame:
+        """Jobs without a start yet."""
+        return self.jobs[self.jobs["state"].isin(["waiting"]) & self.jobs["first_start_at"].isna()]
+
+    @property
+    def evicted(self) -> pd.DataFrame:
+        """Attempts that ended by eviction in the window."""
+        ended = self.attempts["end_at"]
+        inside = (ended >= pd.Timestamp(self.start)) & (ended < pd.Timestamp(self.end))
+        return self.attempts[(self.attempts["ended"] == "evicted") & inside]
+
+    @property
+    def running(self) -> pd.DataFrame:
+        """Attempts that run now."""
+        return self.attempts[self.attempts["end_at"].isna()]
+
+    def previous(self) -> Work:
+        """The same records as they stood in the stretch of the same length before."""
+        length = self.end - self.start
+        return Work(self.jobs, self.attempts, self.start, self.start - length, self.start)
+
+    def waits(self, *by: str) -> pd.DataFrame:
+        """First-start waits by group, jobs that still wait counted with their age."""
+        return waits.summary(self.submitted, by=by, as_of=self.as_of)
+
+
+def pools_of(*, region: Region | None = None) -> list[Pool]:
+    """The pools of a region, or all."""
+    pools = Pool.objects.select_related("domain__region", "storage__domain")
+    return list(pools.filter(domain__region=region) if region else pools)
+
+
+def signals(*, regions: Collection[str], pools: Collection[str], window: Window) -> Signals:
+    """The GPU signals of some pools over a window and the one before it."""
+    start, end = window.before[0], window.end
+    wide: dict[str, pd.DataFrame] = {}
+    for name in ("quota_used_gpus", "gpu_engine_active_gpus", "gpu_reporting_gpus"):
+        rows = telemetry.hours(signal=name, start=start, end=end, regions=regions, by=("pool",))
+        frame = measures.by_hour(rows[rows["pool"].isin(set(pools))], column="pool")
+        wide[name] = pd.DataFrame(frame)
+    held, active, reporting = wide.values()
+    total = [frame.sum(axis=1, min_count=1) for frame in (held, active, reporting)]
+    hourly = measures.compute(
+        held=total[0], active=total[1], reporting=total[2], start=start, end=end
+    )
+    return Signals(hourly, held, active, reporting)
+
+
+def waiting_gpus(*, regions: Collection[str], window: Window) -> pd.DataFrame:
+    """Per hour: GPUs that jobs wait for, one column per lane."""
+    rows = telemetry.hours(
+        signal="pending_gpus", start=window.start, end=window.end, regions=regions, by=("lane",)
+    )
+    frame = pd.DataFrame(measures.by_hour(rows, column="lane"))
+    return frame.reindex(measures.grid(window.start, window.end))
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Checkpoint writes: p95 per hour and over the window, and between which it usually lies."""
+
+    hourly: pd.Series[float]
+    stepped: pd.Series[float]
+    p95: float | None
+    more_than: bool
+    usual: tuple[float, float] | None
+
+
+def storage(*, regions: Collection[str], window: Window, pool: str | None = None) -> Storage:
+    """Checkpoint write times of some regions, or of one pool."""
+    rows = telemetry.hours(
+        signal="checkpoint_write_seconds",
+        start=min(window.start, window.end - USUAL),
+        end=window.end,
+        regions=regions,
+        by=("pool",),
+    )
+    if pool is not None:
+        rows = rows[rows["pool"] == pool]
+    hourly = measures.quantile_by_hour(rows, q=0.95)
+    inside = rows[rows["hour"] >= pd.Timestamp(window.start)] if len(rows) else rows
+    merged = measures.added(inside["buckets"]) if len(inside) else None
+    hours = measures.grid(window.start, window.end)
+    # Buckets are added up before a quantile is asked for: never a mean of quantiles.
+    stepped = measures.quantile_by_hour(inside, q=0.95, hours=window.step_hours)
+    return Storage(
+        hourly=hourly.reindex(hours),
+        stepped=stepped.reindex(hours[:: window.step_hours]),
+        p95=telemetry.quantile(merged, 0.95),
+        more_than=telemetry.is_more_than(merged, 0.95),
+        usual=measures.usual_band(hourly),
+    )
+
+
+def work(
+    *,
+    window: Window,
+    now: datetime,
+    regions: Collection[str] | None = None,
+    pools: Collection[str] | None = None,
+    projects: Collection[str] | None = None,
+    start: datetime | None = None,
+) -> Work:
+    """The job records of a window, as they were known at its end."""
+    known = telemetry.known_until()
+    as_of = min(now, window.end, known or now)
+    since = start or window.start
+    return Work(
+        jobs=telemetry.jobs(start=since, end=window.end, projects=projects, regions=regions),
+        attempts=telemetry.attempts(start=since, end=window.end, projects=projects, pools=pools),
+        as_of=as_of,
+        start=window.start,
+        end=window.end,
+    )
+
+
+def held_now(*, region: str, now: datetime) -> pd.DataFrame:
+    """GPUs held now by pool and project (value, at), however old the newest sample is."""
+    return telemetry.latest(
+        signal="quota_used_gpus", region=region, by=("pool", "project"), now=now
+    )
+
+
+def reporting_now(*, region: str, now: datetime) -> pd.DataFrame:
+    """GPUs that report now, by pool (value, at)."""
+    return telemetry.latest(signal="gpu_reporting_gpus", region=region, by=("pool",), now=now)
+
+
+def freshness_of(frame: pd.DataFrame) -> list[Freshness]:
+    """One entry per group of signals: as old as its oldest signal that ever came."""
+    found = []
+    for group, prefixes in GROUPS.items():
+        rows = frame[frame["signal"].str.startswith(prefixes)]
+        seen = rows[rows["state"] != "never"]
+        if seen.empty:
+            found.append(Freshness(group, "never", None))
+            continue
+        oldest = seen.loc[seen["age_seconds"].idxmax()]
+        found.append(
+            Freshness(group, str(oldest["state"]), oldest["last_sample_at"].to_pydatetime())
+        )
+    return found
+
+
+def outages(*, region: Region, start: datetime, end: datetime) -> list[Outage]:
+    """Outages of a region, its domains and its pools that touch [start, end)."""
+    return list(
+        Outage.objects.filter(
+            Q(region=region) | Q(domain__region=region) | Q(pool__domain__region=region),
+            Q(ends_at__isnull=True) | Q(ends_at__gt=start),
+            starts_at__lt=end,
+        ).select_related("region", "domain", "pool")
+    )
+
+
+def queries(*, region: str, signals: Sequence[str]) -> dict[str, str]:
+    """The query that was last asked for each signal."""
+    run = (
+        CollectionRun.objects.filter(region__name=region, fetches__signal__in=signals)
+        .order_by("-started_at")
+        .values("pk")[:1]
+    )
+    return dict(
+        SignalFetch.objects.filter(run__in=run, signal__in=signals).values_list("signal", "query")
+    )
+
+
+def names_seen(user: User) -> set[str]:
+    """The names of the projects that this person may see."""
+    return set(visible_projects(user).values_list("name", flat=True))
+
+
+def quota_table(*, quotas: pd.DataFrame, held: pd.DataFrame, gpus: dict[str, int]) -> pd.DataFrame:
+    """Quotas in force with what is held: own, borrowed, nominal, and the effective limit.
+
+    The limit is nominal plus the borrowing limit, at most the pool. Held is unknown (NaN) for a
+    pool of which nothing was ever sampled.
+    """
+    table = quotas.merge(held[["pool", "project", "value"]], on=["pool", "project"], how="left")
+    sampled = set(held["pool"])
+    value = table["value"].astype("float64")
+    table["used"] = value.where(value.notna() | ~table["pool"].isin(sampled), 0.0)
+    nominal = table["nominal_gpus"].astype("float64")
+    size = table["pool"].map(gpus).astype("float64")
+    borrowing = table["borrowing_limit_gpus"].astype("float64")
+    table["limit"] = (nominal + borrowing).where(borrowing.notna(), size).clip(upper=size)
+    table["limit"] = table[["limit"]].assign(nominal=nominal).max(axis=1)
+    table["own"] = pd.concat([table["used"], nominal], axis=1).min(axis=1, skipna=False)
+    table["borrowed"] = table["used"] - table["own"]
+    return table
+
+
+def attentions(
+    *,
+    region: Region,
+    pools: list[Pool],
+    freshness: pd.DataFrame,
+    coverage: float | None,
+    done: Work,
+    held: pd.DataFrame,
+    quotas: pd.DataFrame,
+    hourly: pd.DataFrame,
+    checkpoints: Storage,
+    now: datetime,
+) -> list[Attention]:
+    """Everything that needs attention in a region, the worst first."""
+    evicted = done.evicted
+    evictions = (
+        evicted.groupby(evicted["end_at"].dt.floor("h")).size().astype("float64")
+        if len(evicted)
+        else pd.Series(dtype="float64", index=pd.DatetimeIndex([], tz="UTC"))
+    )
+    places = [
+        {
+            "name": pool.name,
+            "domain": pool.domain.name,
+            "storage": pool.storage.name if pool.storage else "",
+            "storage_domain": (
+                pool.storage.domain.name if pool.storage and pool.storage.domain else ""
+            ),
+        }
+        for pool in pools
+    ]
+    return attention.worst_first(
+        [
+            *attention.data_quality(
+                region=region.name, freshness=freshness, coverage=coverage, now=now
+            ),
+            *attention.starvation(
+                region=region.name, waiting=done.waiting, held=held, quotas=quotas, now=done.as_of
+            ),
+            *attention.all_urgent(region=region.name, jobs=done.submitted),
+            *attention.checkpoint_domain(region=region.name, pools=places, running=done.running),
+            *attention.storage_stalls(
+                region=region.name,
+                write_p95=checkpoints.hourly,
+                usual_high=checkpoints.usual[1] if checkpoints.usual else None,
+                in_use=hourly["in_use"],
+                evictions=evictions,
+            ),
+        ]
+    )
