@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 BUILT_IN = Path(__file__).with_name("catalogue.toml")
 DEFAULT = "default"
-BUCKET_BOUND = "le"
+BUCKET_BOUND = "bound"
 PLACEHOLDERS = ("selector", "step")
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$", max_length=63)]
@@ -167,12 +167,22 @@ class Question:
         kind, labels = self.signal.kind, list(self.asked.labels)
         if kind is Kind.GAUGE:
             made = [self.asked.query]
+        elif kind is Kind.COUNTER:
+            made = [increase(self.asked.query, labels)]
         else:
-            bound = [BUCKET_BOUND] if kind is Kind.HISTOGRAM else []
-            made = [increase(self.asked.query, [*labels, *bound])]
-            if self.asked.sum_query:
-                made.append(increase(self.asked.sum_query, labels))
+            made = [increase(one_spelling(self.asked.query), [*labels, BUCKET_BOUND])]
+        if self.asked.sum_query:
+            made.append(increase(self.asked.sum_query, labels))
         return [query.replace("$selector", selector).replace("$step", step) for query in made]
+
+
+def one_spelling(buckets: str) -> str:
+    """The buckets with their bound spelled in one way: Prometheus 3 writes 10.0 where 2 wrote 10.
+
+    The bound goes to a label of its own before `le` is dropped: round an upgrade both are there.
+    """
+    spelled = f'label_replace(({buckets}), "{BUCKET_BOUND}", "$1", "le", "(.+?)([.]0)?")'
+    return f"max without (le) ({spelled})"
 
 
 def increase(running: str, labels: list[str]) -> str:
@@ -331,7 +341,7 @@ def _asked(catalogue: Catalogue, where: str, name: str, asked: Asked) -> Iterato
     if signal is None:
         yield Problem(where, f"the signal {name!r} is unknown", _one_of(catalogue.signals))
         return
-    for label in ("at", "value", BUCKET_BOUND):
+    for label in ("at", "value", "le", BUCKET_BOUND):
         if label in asked.labels:
             yield Problem(
                 f"{where}.labels", f"{label!r} is taken", "a label that label_replace made"

@@ -56,7 +56,7 @@ class AlreadyCollectingError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """From the start of an hour to `end`: of an hour, or of the newest step. Goes on from `asked`."""
+    """From the start of an hour to the end of one, or of the newest step; goes on from `asked`."""
 
     start: datetime
     end: datetime

@@ -159,7 +159,7 @@ class Source:
         try:
             self._client.custom_query_range(
                 query, first, last, f"{step.total_seconds():g}",
-                params={"timeout": f"{max(self._read_seconds * 0.9, 0.1):.1f}s"},
+                params={"timeout": f"{max(self._read_seconds * 900, 100):.0f}ms"},
             )  # fmt: skip
         except requests.TooManyRedirects:
             raise NotPrometheus(
