@@ -36,7 +36,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def detail(request: HttpRequest, pk: int) -> HttpResponse:
     """One plan: what it changes, what came out, and its files."""
     user, plan = _found(request, pk)
-    context = _outcome(plan, user, timezone.now()) | {"changes": selectors.changes(plan)}
+    context = outcome_context(plan, user, timezone.now()) | {"changes": selectors.changes(plan)}
     return render(request, "plans/detail.html", context)
 
 
@@ -44,7 +44,7 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
 def outcome(request: HttpRequest, pk: int) -> HttpResponse:
     """How far a plan is, or what came out: a fragment that asks again while there is no end."""
     user, plan = _found(request, pk)
-    return render(request, "plans/_outcome.html", _outcome(plan, user, timezone.now()))
+    return render(request, "plans/_outcome.html", outcome_context(plan, user, timezone.now()))
 
 
 @require_GET
@@ -70,7 +70,7 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     services.cancel(plan=plan, now=now)
     if getattr(request, "htmx", False):
         plan.refresh_from_db()
-        return render(request, "plans/_outcome.html", _outcome(plan, user, now))
+        return render(request, "plans/_outcome.html", outcome_context(plan, user, now))
     return redirect("plans:detail", pk=plan.pk)
 
 
@@ -96,7 +96,8 @@ def _steered(request: HttpRequest, pk: int) -> tuple[User, Plan]:
     return user, plan
 
 
-def _outcome(plan: Plan, user: User, now: datetime) -> dict[str, Any]:
+def outcome_context(plan: Plan, user: User, now: datetime) -> dict[str, Any]:
+    """What `plans/_outcome.html` shows; pages that include it ask here too."""
     result = selectors.outcome(plan=plan, user=user)
     return {
         "plan": plan,
