@@ -94,6 +94,8 @@ def hours(
     if frame.empty:
         return pd.DataFrame(columns=["hour", *by, *MEASURED])
     frame = _newest_version(frame)
+    for column in ("sum_value", "min_value", "max_value"):
+        frame[column] = frame[column].astype("float64")
     keys = ["hour", *by]
     gauge = frame["last_value"].notna()
     histogram = frame["buckets"].notna()
@@ -105,14 +107,11 @@ def hours(
     frame["count"] = frame["count"].where(histogram, 0.0)
     grouped = frame.groupby(keys, sort=True, dropna=False)
     total = grouped.agg(
-        sum_value=("sum_value", _known_sum),
-        events=("count", "sum"),
-        min_value=("min_value", _known_sum),
-        max_value=("max_value", _known_sum),
-        observed=("observed", "sum"),
-        expected=("expected", "sum"),
-        buckets=("buckets", _buckets),
+        events=("count", "sum"), observed=("observed", "sum"), expected=("expected", "sum")
     )
+    for column in ("sum_value", "min_value", "max_value"):
+        total[column] = grouped[column].sum(min_count=1)
+    total["buckets"] = grouped["buckets"].agg(_buckets) if histogram.any() else None
     samples = most.groupby([frame[key] for key in keys], sort=True, dropna=False).max()
     total["count"] = total["events"].where(total["buckets"].notna(), samples)
     return total.reset_index()[["hour", *by, *MEASURED]]
@@ -229,10 +228,6 @@ def _newest_version(frame: pd.DataFrame) -> pd.DataFrame:
     last = frame.groupby(["region", "hour"])["pk"].transform("max")
     winners = frame.loc[frame["pk"] == last, ["region", "hour", "version"]]
     return frame.merge(winners, on=["region", "hour", "version"])
-
-
-def _known_sum(values: pd.Series[float]) -> float:
-    return float(values.sum(min_count=1))
 
 
 def _buckets(values: pd.Series[Any]) -> dict[str, float] | None:
