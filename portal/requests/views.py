@@ -19,7 +19,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from portal.access import viewer
 from portal.accounts.models import User
 from portal.plans import services as plans
-from portal.plans.models import Plan
+from portal.plans.views import outcome_context
 from portal.requests import selectors, services, transitions
 from portal.requests.forms import AskForm, DecideForm, SayForm
 from portal.requests.models import QuotaRequest, RequestState, Verb
@@ -244,10 +244,11 @@ def _effect(form: AskForm, user: User) -> dict[str, Any]:
     terms = {**_whose(form), "extra_gpus": said["extra_gpus"]}
     fit = selectors.fit(**terms, now=form.now)
     never = fit.verdict == selectors.Fits.NEVER or fit.asked_gpus < 0
-    plan: Plan | None = None
-    if not never:
-        plan = plans.queue_quota_change(**terms, starts_at=said["starts_at"], by=user, now=form.now)
-    return {"form": form, "fit": fit, "plan": plan, "pool": said["pool"], "now": form.now}
+    context = {"form": form, "fit": fit, "pool": said["pool"], "now": form.now}
+    if never:
+        return context
+    plan = plans.queue_quota_change(**terms, starts_at=said["starts_at"], by=user, now=form.now)
+    return {**outcome_context(plan, user, form.now), **context}
 
 
 def _form_page(
@@ -265,7 +266,9 @@ def _form_page(
 def _detail(asked: QuotaRequest, user: User, form: DecideForm | None = None) -> dict[str, Any]:
     now = timezone.now()
     who = selectors.actors(user, asked)
+    shown = outcome_context(asked.plan, user, now) if asked.plan else {}
     return {
+        **shown,
         "asked": asked,
         "now": now,
         "may": {verb: transitions.allowed(verb, asked.state, who) for verb in Verb},

@@ -1,6 +1,7 @@
 """The effect of the form as it is filled in."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.test import Client
 from django.urls import reverse
@@ -80,7 +81,11 @@ def test_whether_it_fits_is_unknown_without_samples_and_never_zero(world: World)
 
 def test_whether_it_fits_follows_the_newest_samples_of_the_pool(world: World) -> None:
     used(world, speech=20, robotics=28)
-    terms = {"project": world.projects["speech"], "pool": world.pools["tokyo-a-h100"], "now": NOW}
+    terms: dict[str, Any] = {
+        "project": world.projects["speech"],
+        "pool": world.pools["tokyo-a-h100"],
+        "now": NOW,
+    }
 
     seen = fit(**terms, extra_gpus=16)
     assert (seen.verdict, seen.used_gpus, seen.free_gpus) == (Fits.NOW, 20, 16)
