@@ -23,6 +23,7 @@ from planner.vocabulary import (
     Victims,
 )
 
+FORMAT = 1
 LARGEST = 2**53  # whole numbers up to here are the same in JSON, in floats and in 64 bits
 DIGITS = 15  # decimals up to here come back from a float as they were written
 
@@ -85,6 +86,12 @@ def _instant(value: object) -> datetime:
     if value.utcoffset() is None:
         raise _expected("expected an offset from UTC, like 2026-11-30T00:00:00+09:00")
     return value
+
+
+def _format(value: object) -> int:
+    if value != FORMAT or isinstance(value, bool):
+        raise _expected(f"expected {FORMAT}, the format that this version reads")
+    return FORMAT
 
 
 Text = Annotated[str, Field(min_length=1)]
@@ -245,7 +252,7 @@ Rows = Annotated[tuple[_R, ...], BeforeValidator(_rows)]
 class ScenarioFile(_Row):
     """The whole file. `jobs`, the name of a table beside it, has been followed before this."""
 
-    format: Annotated[int, Field(ge=1, le=1)]
+    format: Annotated[int, BeforeValidator(_format)]
     name: Text
     start: Annotated[datetime, BeforeValidator(_instant)]
     horizon_seconds: Whole | None = None

@@ -11,9 +11,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
 
+from planner.description.models import FORMAT
 from planner.description.record import Scenario
-
-FORMAT = 1
 
 # The tables of the file, in the order in which they are written, and the fields that hold them.
 TABLES: tuple[tuple[str, str], ...] = (
