@@ -177,7 +177,9 @@ def compared(frame: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
     old = old.reindex(pd.MultiIndex.from_frame(frame[keys])).reset_index(drop=True)
     result = frame.reset_index(drop=True)
     for column, change in COMPARED.items():
-        result[change] = (result[column] - old[column]).round(ROUNDED[column])
+        digits = ROUNDED[column]
+        moved = (result[column].astype("Float64") - old[column].astype("Float64")).round(digits)
+        result[change] = moved if digits else moved.astype("Int64")
     return result[COLUMNS]
 
 

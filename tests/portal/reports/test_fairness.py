@@ -326,7 +326,7 @@ def test_without_a_week_before_there_is_no_change() -> None:
         span=WEEK,
         tenants=TENANTS,
     )
-    found = fairness.compared(now, now.iloc[:0])
+    found = fairness.compared(now, pd.DataFrame(columns=fairness.COLUMNS))
 
     assert found["delivered_change_gpu_hours"].isna().all()
 
