@@ -29,7 +29,8 @@ class Row:
     @property
     def label(self) -> str:
         """How tests name the row."""
-        return f"{self.method} {self.url}{self.query}"
+        named = ",".join(str(value) for value in self.args.values())
+        return f"{self.method} {self.url}{self.query} {named}".rstrip()
 
     def expected(self, who: str) -> int | str:
         """The status, or SIGN_IN, for one of the cast."""

@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from portal.accounts.models import User
 from portal.fleet.models import Pool
-from portal.plans.models import Plan, Workload
-from portal.requests.models import QuotaRequest, RequestState
+from portal.requests import services as requests
 from portal.tenants.models import Project
 from tests.house.access_table import Row
 from tests.worlds import NOW, World, job
@@ -31,20 +31,19 @@ def things(world: World, aiko: User) -> Things:
     for number in range(6):
         owner = ("speech", "vision", "robotics")[number % 3]
         job(f"job-{number}", project=owner, submit_at=NOW - timedelta(days=number + 1))
-    workload = Workload.objects.create(
-        content_hash="none", jobs=b"", job_count=0, observed_from=NOW, observed_to=NOW
+    now = timezone.now()  # the pages read the clock too: the wished start must lie ahead of it
+    asked = requests.ask(
+        project=Project.objects.get(name="speech"),
+        pool=Pool.objects.get(name="tokyo-a-h100"),
+        extra_gpus=16,
+        starts_at=now + timedelta(days=1),
+        ends_at=now + timedelta(weeks=4),
+        justification="A longer run.",
+        by=aiko,
+        now=now,
     )
-    plan = Plan.objects.create(
-        title="speech +16", created_by=aiko, workload=workload, baseline={}, proposal={},
-        baseline_hash="a", proposal_hash="b",
-    )  # fmt: skip
-    request = QuotaRequest.objects.create(
-        project=Project.objects.get(name="speech"), pool=Pool.objects.get(name="tokyo-a-h100"),
-        requested_by=aiko, state=RequestState.SUBMITTED, extra_gpus=16, starts_at=NOW,
-        ends_at=NOW + timedelta(weeks=4), justification="A longer run.", base_nominal_gpus=24,
-        plan=None, submitted_at=NOW,
-    )  # fmt: skip
-    return {"@plan": plan.pk, "@request": request.pk}
+    assert asked.plan_id is not None
+    return {"@plan": asked.plan_id, "@request": asked.pk}
 
 
 def ask(client: Client, row: Row, things: Things) -> tuple[int, str]:
