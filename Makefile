@@ -6,10 +6,33 @@ PY := $(VENV)/bin/python
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint types contracts bench lock packages
+.PHONY: help demo demo-reset setup test lint types contracts bench lock packages
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- demo: a checkout that runs --------------------------------------------------------------
+
+PORT ?= 8000
+DATA := $(if $(SEKISHO_DATA_DIR),$(SEKISHO_DATA_DIR),var)
+
+demo: setup ## Run everything on this machine with a demo world (PORT=8000)
+	@SEKISHO_DEMO=1 exec $(PY) manage.py demo --port $(PORT)
+
+demo-reset: ## Forget the demo's data; the next `make demo` starts over
+	@$(PYTHON) portal/demo/reset.py $(DATA)
+
+setup: $(VENV)/.ready ## Make .venv and install the pinned packages
+	@if ls portal/locale/*/LC_MESSAGES/*.po >/dev/null 2>&1; then \
+	  $(BIN)/pybabel --quiet compile --directory portal/locale --domain django; fi
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "Sekisho needs Python 3.11 or newer, and there is no $(PYTHON). On Debian or Ubuntu: apt install python3 python3-venv" >&2; exit 1; }
+	@$(PYTHON) portal/demo/install.py $(VENV)
+	@touch $@
+
+# --- end of demo -----------------------------------------------------------------------------
 
 # --- house: tests and checks -----------------------------------------------------------------
 

@@ -4,6 +4,7 @@ import os
 
 from celery import Celery, signals
 from celery.schedules import crontab
+from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
@@ -25,12 +26,23 @@ app.conf.beat_schedule = {
         "schedule": crontab(minute="*/5"),
         "options": {"expires": 270},
     },
+    "hand out abandoned plans again": {
+        "task": "plans.requeue",
+        "schedule": crontab(minute="*"),
+        "options": {"expires": 50},
+    },
     "move requests along": {
         "task": "requests.advance",
         "schedule": crontab(minute="*"),
         "options": {"expires": 50},
     },
 }
+if settings.DEMO:
+    app.conf.beat_schedule["tell the demo's story"] = {
+        "task": "demo.tick",
+        "schedule": crontab(minute="*"),
+        "options": {"expires": 50},
+    }
 
 
 @signals.setup_logging.connect

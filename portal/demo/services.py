@@ -1,0 +1,68 @@
+"""Seeds the demo and tells its story further."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+
+from portal.demo import history, story, world
+from portal.telemetry import services as telemetry
+from portal.telemetry.models import HourRollup, ImportBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a seeding or a tick wrote."""
+
+    seeded: bool
+    jobs: int
+    hours: int
+
+
+def first_day() -> date | None:
+    """The day in Japan on which this demo was first started; None before that."""
+    earliest = ImportBatch.objects.filter(source=story.SOURCE).order_by("imported_at").first()
+    return earliest and earliest.imported_at.astimezone(story.JST).date()
+
+
+@transaction.atomic
+def seed(*, now: datetime) -> Told:
+    """Makes the demo world when there is none, and tells its story up to now.
+
+    A world that is there is kept: only the missing time is added. Seeding twice changes nothing.
+    """
+    day = first_day()
+    told = story.tell(first_day=day or now.astimezone(story.JST).date(), now=now)
+    if day is None:
+        world.create(told)
+    jobs = tick(now=now, told=told)
+    newest: dict[str, Any] = HourRollup.objects.aggregate(hour=Max("hour"))
+    start = max(newest["hour"] or told.history_start, told.history_start)
+    return Told(seeded=day is None, jobs=jobs, hours=history.write(told, start=start, end=now))
+
+
+def tick(*, now: datetime, told: story.Story | None = None) -> int:
+    """Records what the demo's jobs did since the last time; returns how many jobs were told of."""
+    if told is None:
+        day = first_day()
+        if day is None:
+            return 0
+        told = story.tell(first_day=day, now=now)
+    known = ImportBatch.objects.filter(source=story.SOURCE).aggregate(Max("known_until"))
+    since = known["known_until__max"]
+    if since is not None and since >= now:
+        return 0
+    jobs, attempts = story.records(told, now=now, since=since)
+    batch = telemetry.record_jobs(
+        source=story.SOURCE, jobs=jobs, attempts=attempts, known_until=now, now=now,
+        note="The demo's story.",
+    )  # fmt: skip
+    if batch.problems:
+        raise RuntimeError(f"The story does not make sense: {batch.problems[0]}")
+    # Every job belongs to the batch that told of it last: batches without any are over.
+    ImportBatch.objects.filter(source=story.SOURCE, jobs=None).exclude(pk=batch.pk).delete()
+    return batch.rows
