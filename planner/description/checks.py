@@ -163,6 +163,9 @@ class Checks:
                 report(i, "project", job.project, _one_of("project", self.projects))
             if job.lane not in self.lanes:
                 report(i, "lane", job.lane, _one_of("lane", self.lanes))
+            for column, names in (("pools", job.pools), ("regions", job.regions)):
+                if names is not None and len(set(names)) < len(names):
+                    report(i, column, names, "expected each name once")
             for name in job.pools or ():
                 if name not in self.pools:
                     report(i, "pools", name, _one_of("pool", self.pools))

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from planner.description.models import JobRow
 from planner.description.problems import Problem, ScenarioError, shown
 
@@ -99,8 +101,6 @@ def _read_parquet(path: Path) -> list[dict[str, Any]]:
     if find_spec("pyarrow") is None:
         expected = "needs pyarrow, which is not installed; expected a .csv table"
         raise ScenarioError([Problem("", "", expected, source)])
-    import pandas as pd
-
     try:
         frame = pd.read_parquet(path)
     except (OSError, ValueError) as error:

@@ -128,9 +128,9 @@ def test_no_project_holds_more_than_quota_and_lane_allow(mapping: dict[str, Any]
         if quota.borrowing_limit is not None:
             limit = quota.nominal + quota.borrowing_limit
             assert most(by_pool[quota.project, quota.pool]) <= limit
-    for row in scenario.assignments:
-        if row.max_gpus is not None:
-            assert most(by_lane[row.project, row.lane]) <= row.max_gpus
+    for assigned in scenario.assignments:
+        if assigned.max_gpus is not None:
+            assert most(by_lane[assigned.project, assigned.lane]) <= assigned.max_gpus
     for pool in scenario.pools:
         for cohort in {project.cohort for project in scenario.projects}:
             members = {p.name for p in scenario.projects if p.cohort == cohort}

@@ -7,7 +7,7 @@ import re
 from datetime import timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -22,6 +22,7 @@ from planner.scenario import (
     read,
     to_mapping,
 )
+from planner.vocabulary import Placement
 from tests.planner.building import job, mapping, scenario
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "planner" / "examples").glob("*.toml"))
@@ -83,6 +84,7 @@ def _changed(path: str, value: object) -> dict[str, Any]:
         ("job[0].gpus", 0, "expected 1 or more"),
         ("job[0].gpus", "8", "expected a whole number"),
         ("job[0].pools", [], "expected at least one"),
+        ("job[0].regions", ["tokyo", "tokyo"], "expected each name once"),
         ("job[0].data_gb", 1.0000000000000002, "expected at most 15 significant digits"),
         ("job[0].submit_seconds", 2**63, "or less"),
         ("region", {"name": "tokyo"}, "expected an array of tables"),
@@ -141,7 +143,7 @@ def test_a_file_does_not_put_numbers_in_quotation_marks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["toml", "json"])
-def test_a_written_file_reads_back_equal(tmp_path: Path, suffix: str) -> None:
+def test_a_written_file_reads_back_equal(tmp_path: Path, suffix: Literal["toml", "json"]) -> None:
     odd = 'quote " backslash \\ tab \t delete \x7f 日本語 \u2028'
     original = scenario(
         job("a", data_region="osaka", data_gb=1.5, pools=["h100"], regions=["tokyo"]),
@@ -189,11 +191,11 @@ def test_jobs_come_from_a_table_beside_the_file(tmp_path: Path) -> None:
     path = _with_table(
         tmp_path,
         "id,submit_seconds,project,lane,gpus,work_seconds,pools,data_region,data_gb\n"
-        "a,0,speech,primary,8,60,h100;h100,,\n"
+        "a,0,speech,primary,8,60,h100,,\n"
         '"b, the second",5,vision,primary,1,7,,osaka,0.1\n',
     )
     first, second = read(path).jobs
-    assert (first.id, first.pools, first.data_gb) == ("a", ("h100", "h100"), 0)
+    assert (first.id, first.pools, first.data_gb) == ("a", ("h100",), Decimal(0))
     assert (second.id, second.data_region, second.data_gb) == (
         "b, the second",
         "osaka",
@@ -266,7 +268,7 @@ def test_a_difference_is_put_under_its_dimension() -> None:
         dataclasses.replace(before.lanes[0], rank=90, preempts=(), backoff_seconds=5),
         before.lanes[1],
     )
-    policy = dataclasses.replace(before.policy, placement="spread")
+    policy = dataclasses.replace(before.policy, placement=Placement.SPREAD)
     after = dataclasses.replace(after, lanes=lanes, policy=policy, jobs=())
     changes = diff(before, after)
     assert [(change.dimension, change.path) for change in changes] == [
