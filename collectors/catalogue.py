@@ -210,7 +210,8 @@ def matchers(wanted: Mapping[str, str]) -> str:
         return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
     return (
-        ", ".join(f'{label}="{escaped(text)}"' for label, text in wanted.items()) or '__name__!=""'
+        ", ".join(f'{label}="{escaped(text)}"' for label, text in wanted.items())
+        or 'instance=~".*"'
     )
 
 

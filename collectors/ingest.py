@@ -155,7 +155,9 @@ def _window(
     ).first()
     asked = settled - MOST_AT_ONCE if mark is None else mark.collected_until
     start = _floor(asked, HOUR)
-    end = min(start + MOST_AT_ONCE, settled)
+    # An hour more, so that a day behind the newest step still reaches it.
+    behind = settled - start > MOST_AT_ONCE + HOUR
+    end = start + MOST_AT_ONCE if behind else settled
     return Window(start, end, asked) if asked < end else None
 
 

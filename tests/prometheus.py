@@ -41,7 +41,7 @@ def running(openmetrics_text: str, *, scrape: str | None = None) -> Iterator[str
             subprocess.run(
                 ["promtool", "tsdb", "create-blocks-from", "openmetrics", "-q",
                  "--max-block-duration=336h", str(home / "history.om"), str(home / "data")],
-                check=True, capture_output=True, timeout=120,
+                check=True, capture_output=True, timeout=300,
             )  # fmt: skip
         (home / "prometheus.yml").write_text(_config(scrape), "utf-8")
         port = _free_port()

@@ -35,12 +35,9 @@ def _flat(value: float) -> Value:
     return lambda _at: value
 
 
-def _engine_until(hours: float, value: float) -> Value:
-    return lambda at: value if _hours(at) < hours else None
-
-
-def _engine_from(hours: float, value: float) -> Value:
-    return lambda at: value if _hours(at) >= hours else None
+def _cut(value: Value, *, since: float = 0, until: float = 99) -> Value:
+    """The values of some hours only."""
+    return lambda at: value(at) if since <= _hours(at) < until else None
 
 
 def _gap(at: datetime) -> float | None:
@@ -82,8 +79,8 @@ def _history() -> str:
     series: dict[str, Value] = {
         # One GPU whose host label is renamed at 01:00; one seen by two Prometheus replicas; one
         # shared by two jobs; one that reports a sentinel, then NaN.
-        f'{engine}{{{GPU},UUID="a",Hostname="n0"}}': _engine_until(1, 0.5),
-        f'{engine}{{{GPU},UUID="a",hostname="n0"}}': _engine_from(1, 0.5),
+        f'{engine}{{{GPU},UUID="a",Hostname="n0"}}': _cut(_flat(0.5), until=1),
+        f'{engine}{{{GPU},UUID="a",hostname="n0"}}': _cut(_flat(0.5), since=1),
         f'{engine}{{{GPU},UUID="b",prometheus_replica="a"}}': _flat(1.0),
         f'{engine}{{{GPU},UUID="b",prometheus_replica="b"}}': _flat(1.0),
         f'{engine}{{{GPU},UUID="c",hpc_job="71001"}}': _flat(0.25),
@@ -116,19 +113,11 @@ def _history() -> str:
         # Another region's Prometheus data at the same address must not be counted here.
         f'{usage}{{region="osaka",cluster_queue="robotics",flavor="tokyo-a-h100"}}': _flat(99.0),
     }
-    for bound, renamed in [(10, "10.0"), (20, "20.0"), (40960, "40960.0"), (float("inf"), "")]:
-        text = "+Inf" if bound == float("inf") else f"{bound:g}"
-        before, after = _waits(bound), _waits(bound)
-        if not renamed:
-            series[f'{wait}_bucket{{{lane},le="+Inf"}}'] = before
-            continue
-        # Prometheus 3 spells the bounds otherwise from 03:00 on.
-        series[f'{wait}_bucket{{{lane},le="{text}"}}'] = lambda at, value=before: (
-            value(at) if _hours(at) < 3 else None
-        )
-        series[f'{wait}_bucket{{{lane},le="{renamed}"}}'] = lambda at, value=after: (
-            value(at) if _hours(at) >= 3 else None
-        )
+    # Prometheus 3 spells the bounds otherwise: from 03:00 on.
+    series[f'{wait}_bucket{{{lane},le="+Inf"}}'] = _waits(float("inf"))
+    for bound in (10, 20, 40960):
+        series[f'{wait}_bucket{{{lane},le="{bound}"}}'] = _cut(_waits(bound), until=3)
+        series[f'{wait}_bucket{{{lane},le="{bound}.0"}}'] = _cut(_waits(bound), since=3)
     return openmetrics(series, start=MIDNIGHT, end=NOW, every=timedelta(minutes=1))
 
 
@@ -337,12 +326,17 @@ def test_the_quirks_of_real_exporters_do_no_harm(world: worlds.World) -> None:
         run = _collect(world, source, now=end + timedelta(minutes=6), since=end - 2 * HOUR)
         source.close()
     assert run.state == RunState.COMPLETE
-    start = end - 3 * HOUR
-    window = {"start": start, "end": end + HOUR}
-    resident = selectors.hours(signal="gpu_resident_gpus", **window)
+
+    def hours(signal: str, by: list[str]) -> pd.DataFrame:
+        return selectors.hours(signal=signal, start=end - 3 * HOUR, end=end + HOUR, by=by)
+
+    resident = hours("gpu_resident_gpus", ["pool"])
+    # Seven devices, each counted once: a renamed host, two HPC jobs and a sentinel among them.
     assert resident["max_value"].max() <= 7
-    print(resident.to_string())
-    evicted = selectors.hours(signal="evicted_jobs", by=["lane", "detail"], **window)
-    print(evicted.to_string())
-    pending = selectors.hours(signal="pending_jobs", by=["project"], **window)
-    print(pending.to_string())
+    reporting = hours("gpu_reporting_gpus", ["pool"])
+    assert reporting["max_value"].max() == 7
+    evicted = hours("evicted_jobs", ["detail"])
+    total = evicted.groupby("detail")["sum_value"].sum().to_dict()
+    assert total == {"Preempted": 11.0, "NodeFailures": 1.0}  # over a reset; born at 1
+    pending = hours("pending_jobs", ["project"])
+    assert set(pending["max_value"]) == {7.0}  # leader and follower are one queue, not 14

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import io
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from collectors import tasks
+from portal.telemetry.models import CollectionRun, HourRollup, RunState, SignalFetch
+from tests import worlds
+from tests.collectors.servers import Reply, answering
+from tests.collectors.test_faults import _good
+
+
+def _collect(*args: str) -> str:
+    out = io.StringIO()
+    call_command("collect", *args, stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def test_a_back_fill_prints_what_was_asked_and_what_came(
+    world: worlds.World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(_good) as (url, _seen):
+        monkeypatch.setenv("PROMETHEUS_URL", url)
+        said = _collect("tokyo", "--since", "7d")
+    assert f"tokyo from {url}" in said
+    assert "gpu_reporting_gpus" in said
+    assert "complete in" in said
+    run = CollectionRun.objects.get()
+    assert (run.asked_by, run.state, run.region.name) == ("command", "complete", "tokyo")
+    fetch = run.fetches.get(signal="wait_seconds")
+    assert timedelta(days=7) - timedelta(hours=1) < fetch.asked_to - fetch.asked_from
+    assert fetch.rows >= 168
+
+
+def test_each_region_asks_its_own_prometheus(
+    world: worlds.World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(_good) as (tokyo, in_tokyo), answering(_good) as (osaka, in_osaka):
+        monkeypatch.setenv("PROMETHEUS_URL", tokyo)
+        monkeypatch.setenv("PROMETHEUS_URL_OSAKA", osaka)
+        _collect()
+    assert all('region="tokyo"' in request.query["query"][0] for request in in_tokyo)
+    assert all('region="osaka"' in request.query["query"][0] for request in in_osaka)
+    assert len(in_tokyo) == len(in_osaka) == 16
+
+
+def test_a_failed_collection_says_why_and_ends_with_1(
+    world: worlds.World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(lambda _request: Reply("no", 401)) as (url, _seen):
+        monkeypatch.setenv("PROMETHEUS_URL", url)
+        with pytest.raises(SystemExit) as ended:
+            _collect("tokyo")
+    assert ended.value.code == 1
+    assert CollectionRun.objects.get().state == RunState.FAILED
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["kyoto"], "'kyoto' is no region; expected one of osaka, tokyo"),
+        (["tokyo", "--since", "yesterday"], "expected a length such as 7d"),
+        (["tokyo", "--since", "2026-11-30T00:00"], "has no zone"),
+        (["tokyo", "--since", "2099-01-01T00:00Z"], "future"),
+        (["tokyo", "--until", "1h"], "--since before it"),
+        (["tokyo", "--since", "1h", "--until", "2h"], "--since before it"),
+    ],
+)
+def test_bad_input_is_refused_with_status_2_and_nothing_is_written(
+    world: worlds.World, monkeypatch: pytest.MonkeyPatch, args: list[str], said: str
+) -> None:
+    monkeypatch.setenv("PROMETHEUS_URL", "http://127.0.0.1:1")
+    with pytest.raises(CommandError, match=said) as refused:
+        _collect(*args)
+    assert refused.value.returncode == 2 or "--since" in str(refused.value)
+    assert not CollectionRun.objects.exists()
+
+
+def test_a_region_without_an_address_is_named(world: worlds.World) -> None:
+    with pytest.raises(CommandError, match="PROMETHEUS_URL_TOKYO") as refused:
+        _collect("tokyo")
+    assert refused.value.returncode == 2
+
+
+def test_a_broken_catalogue_is_refused_and_nothing_is_written(
+    world: worlds.World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "ours.toml"
+    path.write_text("[regions.tokyo]\nmax_points = -5\npreset = ['kueue']")
+    monkeypatch.setenv("COLLECT_CATALOGUE", str(path))
+    with answering(_good) as (url, seen):
+        monkeypatch.setenv("PROMETHEUS_URL", url)
+        with pytest.raises(CommandError) as refused:
+            _collect("tokyo")
+    assert refused.value.returncode == 2
+    assert "regions.tokyo.max_points: is -5; expected greater than 0" in str(refused.value)
+    assert "regions.tokyo.preset: is no key" in str(refused.value)
+    assert not seen
+    assert not CollectionRun.objects.exists()
+
+
+def test_the_task_collects_a_region_and_passes_when_it_is_busy(
+    world: worlds.World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(_good) as (url, _seen):
+        monkeypatch.setenv("PROMETHEUS_URL", url)
+        tasks.collect_region("tokyo")
+        assert CollectionRun.objects.get().asked_by == "schedule"
+        assert HourRollup.objects.exists()
+        CollectionRun.objects.update(state=RunState.RUNNING)
+        tasks.collect_region("tokyo")
+    assert CollectionRun.objects.count() == 1
+    assert SignalFetch.objects.count() == 14
+
+
+def test_every_region_with_an_address_gets_a_task_of_its_own(
+    world: worlds.World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[object, ...]] = []
+    monkeypatch.setattr(
+        tasks.collect_region, "apply_async", lambda args, **_options: sent.append(args)
+    )
+    monkeypatch.setenv("PROMETHEUS_URL_OSAKA", "http://127.0.0.1:1")
+    tasks.collect_all()
+    assert sent == [("osaka",)]
+    assert tasks.collect_all.name == "collectors.collect_all"
+    assert tasks.collect_region.name == "collectors.collect_region"

@@ -1,0 +1,323 @@
+"""Prometheus down, slow, wrong, partial or unauthorised: the run says so and loses nothing."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+
+import pytest
+
+from collectors import catalogue, ingest, source
+from collectors.rollups import STEP
+from collectors.source import Answer, Source, SourceError
+from portal.telemetry.models import CollectionRun, HourRollup, Quality, RunState, Watermark
+from tests import worlds
+from tests.collectors.servers import Reply, Request, answering
+from tests.conftest import SHARED
+
+NOW = datetime(2026, 11, 30, 4, 32, tzinfo=UTC)
+START, END = NOW - timedelta(hours=1, minutes=2), NOW - timedelta(minutes=2)
+SECRET = "s3cret-token"
+
+
+def _matrix(*series: Mapping[str, object], **more: object) -> str:
+    data = {"resultType": "matrix", "result": list(series)}
+    return json.dumps({"status": "success", "data": data, **more})
+
+
+def _error(kind: str, text: str) -> str:
+    return json.dumps({"status": "error", "errorType": kind, "error": text})
+
+
+def _source(url: str, *, read_seconds: float = 5, token: str = "") -> Source:
+    return Source(url=url, token=token, connect_seconds=0.5, read_seconds=read_seconds)
+
+
+def _ask(url: str, **kwargs: object) -> Answer:
+    return _source(url, **kwargs).fetch(  # type: ignore[arg-type]
+        "x", start=START, end=END, step=STEP, max_points=100
+    )
+
+
+LIMIT = "exceeded maximum resolution of 11,000 points per timeseries."
+REFUSALS: list[tuple[str, Reply, type[SourceError], str]] = [
+    ("a sign-in page", Reply("<html><title>Sign in"), source.NotPrometheus, "something else"),
+    ("another JSON", Reply('{"hello": 1}'), source.NotPrometheus, "not as Prometheus"),
+    ("a vector", Reply(_matrix().replace("matrix", "vector")), source.NotPrometheus, "not as"),
+    ("samples of text", Reply(_matrix({"metric": {}, "values": [[1, "x"]]})), source.NotPrometheus,
+     "cannot be read"),
+    ("a wrong path", Reply("404 page not found", 404), source.NotPrometheus, "no Prometheus at"),
+    ("no token", Reply("no org id", 401), source.Unauthorised, "let us in"),
+    ("a forbidden path", Reply("{}", 403), source.Unauthorised, "let us in"),
+    ("a parse error", Reply(_error("bad_data", "1:16: parse error"), 400), source.BadQuery,
+     "1:16: parse error"),
+    ("VictoriaMetrics' parse error", Reply(_error("422", "unexpected token"), 422),
+     source.BadQuery, "unexpected token"),
+    ("an execution error", Reply(_error("execution", "many-to-many matching"), 422),
+     source.BadQuery, "many-to-many"),
+    ("too many points", Reply(_error("bad_data", LIMIT), 400), source.TooMuch, "11,000"),
+    ("too many samples", Reply(_error("execution", "would load too many samples"), 422),
+     source.TooMuch, "too many samples"),
+    ("a query that timed out", Reply(_error("timeout", "query timed out"), 503), source.TimedOut,
+     "query timed out"),
+    ("a deadline", Reply(_error("execution", "expanding series: context deadline exceeded"), 422),
+     source.TimedOut, "deadline"),
+    ("a proxy without a server", Reply("upstream connect error", 503), source.Unreachable,
+     "upstream connect error"),
+    ("a gateway's timeout", Reply("", 504), source.TimedOut, "(no text)"),
+    ("a crash", Reply("boom", 500), source.Unreachable, "boom"),
+    ("truncated JSON", Reply(_matrix()[:-20]), source.BrokenOff, "broke off"),
+    ("a body cut short", Reply(_matrix(), promise_more=9), source.BrokenOff, "broke off"),
+    ("a redirect loop", Reply(status=302, headers={"Location": "/login"}), source.NotPrometheus,
+     "sign-in"),
+    ("native histograms", Reply(_matrix({"metric": {}, "histograms": []})), source.BadQuery,
+     "native"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "said"), [row[1:] for row in REFUSALS], ids=[row[0] for row in REFUSALS]
+)
+def test_each_refusal_has_its_name_and_a_sentence(
+    reply: Reply, kind: type[SourceError], said: str
+) -> None:
+    with answering(lambda _request: reply) as (url, _seen), pytest.raises(kind, match=said) as got:
+        _ask(url)
+    assert url in str(got.value) or "native" in said
+    assert str(got.value)[0].isupper() or str(got.value).startswith("http")
+
+
+def test_a_dead_port_is_said_soon() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    began = monotonic()
+    with pytest.raises(source.Unreachable, match="Nothing answers at"):
+        _ask(f"http://127.0.0.1:{port}")
+    assert monotonic() - began < 3  # the library alone: 6 s
+
+
+def test_a_slow_server_is_asked_once() -> None:
+    with answering(lambda _request: Reply(_matrix(), wait_seconds=1)) as (url, seen):
+        with pytest.raises(source.TimedOut, match=r"did not answer within 0\.3 s"):
+            _ask(url, read_seconds=0.3)
+        assert len(seen) == 1  # the library alone: four times
+
+
+def test_a_query_that_timed_out_is_not_run_again() -> None:
+    reply = Reply(_error("timeout", "query timed out"), 503)
+    with answering(lambda _request: reply) as (url, seen):
+        with pytest.raises(source.TimedOut):
+            _ask(url)
+        assert len(seen) == 1
+
+
+def test_a_token_is_sent_and_never_said() -> None:
+    reply = Reply(f"token {SECRET} is unknown", 401)
+    with answering(lambda _request: reply) as (url, seen):
+        with pytest.raises(source.Unauthorised) as caught:
+            _ask(url, token=SECRET)
+        assert seen[0].headers["Authorization"] == f"Bearer {SECRET}"
+    assert SECRET not in str(caught.value)
+
+
+def test_a_password_in_the_address_is_not_shown() -> None:
+    assert source.shown("https://me:pass@prom.example:9090/x/") == "https://prom.example:9090/x"
+    assert source.shown("nonsense") == "(no address)"
+
+
+def test_chunks_lie_on_the_grid_and_no_point_stands_in_two() -> None:
+    cut = list(source.chunks(start=START, end=END, step=STEP, max_points=5))
+    points = [first + n * STEP for first, last in cut for n in range((last - first) // STEP + 1)]
+    assert points == [START + n * STEP for n in range(13)]
+    assert max((last - first) // STEP + 1 for first, last in cut) == 5
+    with pytest.raises(ValueError, match="after end"):
+        list(source.chunks(start=END, end=START, step=STEP, max_points=5))
+
+
+def test_a_long_range_is_asked_in_pieces() -> None:
+    with answering(lambda _request: Reply(_matrix())) as (url, seen):
+        _source(url).fetch("x", start=START, end=END, step=STEP, max_points=5)
+    assert [request.query["step"] for request in seen] == [["300"]] * 3
+    assert float(seen[1].query["start"][0]) - float(seen[0].query["end"][0]) == 300
+
+
+def test_values_that_are_no_numbers_are_counted_and_not_kept() -> None:
+    values = [[0, "1"], [300, "NaN"], [600, "+Inf"], [900, "-Inf"], [1200, "2"]]
+    series = {"metric": {"pool": "a", "value": "x"}, "values": values}
+    with answering(lambda _request: Reply(_matrix(series))) as (url, _seen):
+        answer = _ask(url)
+    assert answer.rejected == 3
+    assert list(answer.frame["value"]) == [1.0, 2.0]
+    assert answer.frame["at"].iloc[1] == datetime(1970, 1, 1, 0, 20, tzinfo=UTC)
+
+
+def test_warnings_make_an_answer_partial_and_advice_does_not() -> None:
+    for text, partial in [("receive series from Addr: x: Unavailable", True),
+                          ("PromQL warning: encountered a mix of histograms", False)]:  # fmt: skip
+        body = _matrix({"metric": {}, "values": [[0, "1"]]}, warnings=[text], infos=["PromQL info"])
+        with answering(lambda _request, body=body: Reply(body)) as (url, _seen):  # type: ignore[misc]
+            answer = _ask(url)
+        assert (answer.partial, answer.warnings) == (partial, [text])
+
+
+def test_the_shared_payloads_are_told_apart() -> None:
+    folder = SHARED / "cases" / "prometheus"
+    if not folder.exists():
+        pytest.skip(f"{folder} is not here")
+    for name, status, kind in [
+        ("err_400_parse.json", 400, source.BadQuery),
+        ("err_400_too_many_points.json", 400, source.TooMuch),
+        ("err_404_path.html", 404, source.NotPrometheus),
+        ("err_422_many_to_many.json", 422, source.BadQuery),
+        ("err_422_too_many_samples.json", 422, source.TooMuch),
+        ("err_503_timeout.json", 503, source.TimedOut),
+        ("hand_200_login_page.html", 200, source.NotPrometheus),
+        ("hand_503_proxy_body.txt", 503, source.Unreachable),
+        ("hand_mimir_401_body.txt", 401, source.Unauthorised),
+        ("hand_victoriametrics_422_parse.json", 422, source.BadQuery),
+    ]:
+        reply = Reply((folder / name).read_text("utf-8"), status)
+        with answering(lambda _r, reply=reply: reply) as (url, _seen), pytest.raises(kind):  # type: ignore[misc]
+            _ask(url)
+    reply = Reply((folder / "hand_thanos_partial_warnings.json").read_text("utf-8"))
+    with answering(lambda _request: reply) as (url, _seen):
+        answer = _ask(url)
+    assert answer.partial
+    assert list(answer.frame["value"]) == [61, 63]
+
+
+def _collect(
+    world: worlds.World,
+    reply: Callable[[Request], Reply],
+    *,
+    now: datetime = NOW,
+    read_seconds: float = 5,
+) -> tuple[CollectionRun, list[Request]]:
+    with answering(reply) as (url, seen):
+        made = _source(url, read_seconds=read_seconds, token=SECRET)
+        run = ingest.collect(
+            region=world.regions["tokyo"], catalogue=catalogue.read(), source=made,
+            asked_by="test", now=now,
+        )  # fmt: skip
+        made.close()
+    return run, seen
+
+
+def _good(request: Request, **more: object) -> Reply:
+    """The figure 8 on each step, for whatever is asked."""
+    start, end = (float(request.query[name][0]) for name in ("start", "end"))
+    values = [[start + n * 300, "8"] for n in range(int(end - start) // 300 + 1)]
+    labels = {"bound": "+Inf"} if "bound" in request.query["query"][0] else {}
+    return Reply(_matrix({"metric": labels, "values": values}, **more))
+
+
+def test_a_server_that_is_down_fails_the_run_once_and_keeps_what_was_there(
+    world: worlds.World,
+) -> None:
+    good, _seen = _collect(world, _good)
+    assert good.state == RunState.COMPLETE
+    rows, marks = list(HourRollup.objects.values_list()), list(Watermark.objects.values_list())
+    later = NOW + timedelta(minutes=10)
+    run, seen = _collect(world, lambda _r: Reply("down", 503), now=later)
+    assert run.state == RunState.FAILED
+    assert run.duration_seconds is not None
+    assert len(seen) == 1  # the other questions did not wait for the same answer
+    assert set(run.fetches.values_list("error_kind", flat=True)) == {"unreachable"}
+    assert run.fetches.count() == 14
+    assert list(HourRollup.objects.values_list()) == rows
+    assert list(Watermark.objects.values_list()) == marks
+
+
+def test_what_was_missed_is_fetched_when_the_server_is_back(world: worlds.World) -> None:
+    _collect(world, _good)
+    later = NOW + timedelta(hours=30)
+    _collect(world, lambda _r: Reply("down", 503), now=later)
+    run, _seen = _collect(world, _good, now=later)  # a day at most at once
+    fetch = run.fetches.get(signal="gpu_reporting_gpus")
+    assert fetch.asked_from == datetime(2026, 11, 30, 4, tzinfo=UTC)
+    assert fetch.asked_to - fetch.asked_from == timedelta(hours=24)
+    _collect(world, _good, now=later)
+    hours = HourRollup.objects.filter(series__signal="gpu_reporting_gpus", observed=12)
+    assert hours.filter(hour__gte=NOW - timedelta(minutes=32)).count() == 30
+
+
+def test_one_signal_that_fails_loses_no_other(world: worlds.World) -> None:
+    def reply(request: Request) -> Reply:
+        if "kueue_pending" in request.query["query"][0]:
+            return Reply(_error("execution", "many-to-many"), 422)
+        return _good(request)
+
+    run, _seen = _collect(world, reply)
+    assert run.state == RunState.PARTIAL
+    assert list(run.fetches.exclude(state="complete").values_list("signal", "error_kind")) == [
+        ("pending_jobs", "bad-query")
+    ]
+    assert not Watermark.objects.filter(signal="pending_jobs").exists()
+    assert Watermark.objects.count() == 13
+
+
+def test_two_questions_that_time_out_end_the_run(world: worlds.World) -> None:
+    run, seen = _collect(world, lambda _r: Reply(_matrix(), wait_seconds=0.6), read_seconds=0.2)
+    assert run.state == RunState.FAILED
+    assert len(seen) == 2
+    assert set(run.fetches.values_list("error_kind", flat=True)) == {"timed-out"}
+
+
+def test_a_partial_answer_is_kept_as_partial_and_asked_again(world: worlds.World) -> None:
+    warned = ["remote_read: connection refused"]
+    run, _seen = _collect(world, lambda request: _good(request, warnings=warned))
+    assert run.state == RunState.PARTIAL
+    assert set(HourRollup.objects.values_list("quality", flat=True)) == {Quality.PARTIAL}
+    fetch = run.fetches.get(signal="pending_jobs")
+    assert fetch.warnings == warned
+    mark = Watermark.objects.get(signal="pending_jobs")
+    assert mark.collected_until <= fetch.asked_to - timedelta(hours=24)
+    again, _seen = _collect(world, _good)
+    assert again.state == RunState.COMPLETE
+    assert set(HourRollup.objects.values_list("quality", flat=True)) == {Quality.COMPLETE}
+
+
+def test_an_empty_answer_is_no_failure_and_no_zero(world: worlds.World) -> None:
+    run, _seen = _collect(world, lambda _r: Reply(_matrix()))
+    assert run.state == RunState.COMPLETE
+    assert not HourRollup.objects.exists()
+    assert "No series answers" in run.fetches.first().warnings[0]  # type: ignore[union-attr]
+    assert Watermark.objects.filter(last_sample_at__isnull=True).count() == 14
+
+
+def test_a_region_is_collected_once_at_a_time(world: worlds.World) -> None:
+    tokyo = world.regions["tokyo"]
+    running = CollectionRun.objects.create(
+        region=tokyo, asked_by="schedule", source="x", started_at=NOW - timedelta(minutes=10)
+    )
+    with pytest.raises(ingest.AlreadyCollectingError, match="tokyo"):
+        _collect(world, _good)
+    CollectionRun.objects.filter(pk=running.pk).update(started_at=NOW - timedelta(minutes=40))
+    run, _seen = _collect(world, _good)  # longer than any run may last: it was killed
+    running.refresh_from_db()
+    assert (running.state, running.finished_at) == (RunState.FAILED, NOW)
+    assert run.state == RunState.COMPLETE
+
+
+def test_a_run_that_is_ended_from_outside_is_closed(
+    world: worlds.World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_args: object, **_kwargs: object) -> Answer:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Source, "fetch", killed)
+    with pytest.raises(KeyboardInterrupt):
+        _collect(world, _good)
+    assert CollectionRun.objects.get().state == RunState.FAILED
+
+
+def test_no_secret_is_kept_with_a_run(world: worlds.World) -> None:
+    _collect(world, lambda _r: Reply(f"bad {SECRET}", 401))
+    run = CollectionRun.objects.get()
+    kept = repr([*CollectionRun.objects.values(), *run.fetches.values()])
+    assert "let us in" in kept
+    assert SECRET not in kept
