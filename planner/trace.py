@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -51,7 +52,7 @@ class Eviction:
     lost: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """The records of one run. Times are seconds from the start; absent values are null.
 
@@ -63,10 +64,36 @@ class Trace:
 
     scenario: Scenario
     end_seconds: int
-    jobs: pd.DataFrame
-    attempts: pd.DataFrame
-    spells: pd.DataFrame
-    evictions: pd.DataFrame
+    _courses: Sequence[Course]  # in file order
+    _evictions: Sequence[Eviction]
+
+    # A frame is made when it is first asked for: a comparison looks at the jobs only.
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """Return one row per job, in file order."""
+        return _jobs(self.scenario, self._courses)
+
+    @cached_property
+    def attempts(self) -> pd.DataFrame:
+        """Return one row per attempt, by job and number."""
+        return _attempts(self.scenario, self._courses)
+
+    @cached_property
+    def spells(self) -> pd.DataFrame:
+        """Return one row per spell of waiting for one reason, by job and time."""
+        return _spells(self._courses)
+
+    @cached_property
+    def evictions(self) -> pd.DataFrame:
+        """Return one row per eviction, by time."""
+        return _evictions(self.scenario, self._evictions)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Pickle the frames, and not the engine's own records they are made of."""
+        for name in ("jobs", "attempts", "spells", "evictions"):
+            getattr(self, name)
+        return self.__dict__ | {"_courses": (), "_evictions": ()}
 
 
 def record(
@@ -74,14 +101,7 @@ def record(
 ) -> Trace:
     """Write the records of a run that has ended."""
     in_file_order = sorted(courses, key=lambda course: course.position)
-    return Trace(
-        scenario=scenario,
-        end_seconds=end_seconds,
-        jobs=_jobs(scenario, in_file_order),
-        attempts=_attempts(scenario, in_file_order),
-        spells=_spells(in_file_order),
-        evictions=_evictions(scenario, evictions),
-    )
+    return Trace(scenario, end_seconds, in_file_order, evictions)
 
 
 def _frame(columns: dict[str, tuple[str, list[Any]]]) -> pd.DataFrame:

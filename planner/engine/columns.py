@@ -14,6 +14,8 @@ from planner.policy.quota import UNLIMITED, Accounts
 from planner.vocabulary import Reason
 from planner.work import Job
 
+Narrowed = tuple[tuple[int, ...], Reason | None]  # pools, or why there are none
+
 
 class _Named(Protocol):
     @property
@@ -70,7 +72,8 @@ class Columns:
             (self.project_number[row.project], self.lane_number[row.lane]): row
             for row in scenario.assignments
         }
-        self._eligible: dict[object, tuple[tuple[int, ...], Reason | None]] = {}
+        self._allowed: dict[object, Narrowed] = {}
+        self._eligible: dict[object, Narrowed] = {}
 
     def accounts(self) -> list[Accounts]:
         """Open the quota accounts of every pool."""
@@ -113,34 +116,31 @@ class Columns:
             self._writing[key] = write_seconds(job.checkpoint_gb, speed)
         return self._writing[key]
 
-    def eligible(
-        self, job: Job, accounts: Sequence[Accounts]
-    ) -> tuple[tuple[int, ...], Reason | None]:
+    def eligible(self, job: Job, accounts: Sequence[Accounts]) -> Narrowed:
         """List the pools that could ever hold the job, in listed order, or say why none could."""
-        key = (
+        where = (
             job.project,
             job.lane,
-            job.gpus,
             job.accelerator,
             job.pools,
             job.regions,
             job.data_region,
         )
-        found = self._eligible.get(key)
+        found = self._eligible.get((where, job.gpus))
         if found is None:
-            found = self._eligible[key] = self._narrow(job, accounts)
+            if where not in self._allowed:
+                self._allowed[where] = self._allow(job)
+            found = self._size(job, accounts, *self._allowed[where])
+            self._eligible[where, job.gpus] = found
         return found
 
-    def _narrow(
-        self, job: Job, accounts: Sequence[Accounts]
-    ) -> tuple[tuple[int, ...], Reason | None]:
-        """Narrow the pools step by step; the step that leaves none is the reason."""
+    def _allow(self, job: Job) -> Narrowed:
+        """Narrow the pools by what holds for a job of any size."""
         pools = self.scenario.pools
         project, lane = self.project_number[job.project], self.lane_number[job.lane]
         row = self._assigned.get((project, lane))
         if self._assigned and row is None:
             return (), Reason.LANE_NOT_ASSIGNED
-        limit = self.lane_limit(project, lane)
         allowed = self._quota_pools[project]
         if row is not None and row.pools is not None:
             having_quota = set(allowed)
@@ -148,7 +148,8 @@ class Columns:
             allowed = [pool for pool in listed if pool in having_quota]
         if job.pools is not None:
             allowed = [pool for pool in allowed if pools[pool].name in job.pools]
-        steps: tuple[tuple[Reason, Callable[[int], bool]], ...] = (
+        return _narrow(
+            allowed,
             (Reason.NO_QUOTA, lambda _pool: True),
             (
                 Reason.NO_MATCHING_ACCELERATOR,
@@ -159,14 +160,34 @@ class Columns:
                 lambda pool: job.regions is None or self.region_of_pool[pool] in job.regions,
             ),
             (Reason.NO_LINK, lambda pool: self.staging(job, pool) is not None),
-            (Reason.EXCEEDS_POOL, lambda pool: job.gpus <= pools[pool].gpus),
+        )
+
+    def _size(
+        self,
+        job: Job,
+        accounts: Sequence[Accounts],
+        allowed: Sequence[int],
+        reason: Reason | None,
+    ) -> Narrowed:
+        """Narrow the pools further by the number of GPUs."""
+        if reason is not None:
+            return (), reason
+        project, lane = self.project_number[job.project], self.lane_number[job.lane]
+        limit = self.lane_limit(project, lane)
+        return _narrow(
+            allowed,
+            (Reason.EXCEEDS_POOL, lambda pool: job.gpus <= self.scenario.pools[pool].gpus),
             (
                 Reason.EXCEEDS_MAX_QUOTA,
                 lambda pool: job.gpus <= min(limit, accounts[pool].most(project)),
             ),
         )
-        for reason, keeps in steps:
-            allowed = [pool for pool in allowed if keeps(pool)]
-            if not allowed:
-                return (), reason
-        return tuple(allowed), None
+
+
+def _narrow(allowed: Sequence[int], *steps: tuple[Reason, Callable[[int], bool]]) -> Narrowed:
+    """Narrow the pools step by step; the step that leaves none is the reason."""
+    for reason, keeps in steps:
+        allowed = [pool for pool in allowed if keeps(pool)]
+        if not allowed:
+            return (), reason
+    return tuple(allowed), None
