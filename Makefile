@@ -27,8 +27,9 @@ setup: $(VENV)/.ready ## Make .venv and install the pinned packages
 	  $(BIN)/pybabel --quiet compile --directory portal/locale --domain django; fi
 
 $(VENV)/.ready: pyproject.toml constraints.txt
-	@command -v $(PYTHON) >/dev/null || { \
-	  echo "Sekisho needs Python 3.11 or newer, and there is no $(PYTHON). On Debian or Ubuntu: apt install python3 python3-venv" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Sekisho needs Python 3.11 or newer; \`$(PYTHON)\` is older, or not there." >&2; \
+	  echo "Name another one (make demo PYTHON=python3.12), or: apt install python3 python3-venv" >&2; exit 1; }
 	@$(PYTHON) portal/demo/install.py $(VENV)
 	@touch $@
 

@@ -13,7 +13,7 @@ import pandas as pd
 from django.db import connection, transaction
 
 from portal.demo import signals
-from portal.demo.signals import Floats, Histogram, Labels, Steps
+from portal.demo.signals import Floats, Histogram, Ints, Labels, Steps
 from portal.demo.story import Story
 from portal.fleet.models import Region
 from portal.telemetry.models import HourRollup, Quality, Series, Watermark
@@ -53,9 +53,8 @@ def write(story: Story, *, start: datetime, end: datetime) -> int:
     rows = 0
     with transaction.atomic():
         for line in lines(story, first=story.seconds(first), hours=hours):
-            series, _made = Series.objects.get_or_create(
-                region=regions[line.region], signal=line.signal, **line.labels
-            )
+            known: dict[str, Any] = {"signal": line.signal, **line.labels}
+            series, _made = Series.objects.get_or_create(region=regions[line.region], **known)
             rows += _insert(series.pk, line, instants)
             Watermark.objects.update_or_create(
                 region=series.region,
@@ -73,7 +72,9 @@ def lines(story: Story, *, first: int, hours: int) -> Iterator[Line]:
     """Every series of every signal over so many hours from a second of the story on."""
     seen, where = signals.signals(story), signals.places(story)
     grid = first + STEP_SECONDS * np.arange(hours * SAMPLES)
-    edges = first - 1 + 3600 * np.arange(hours + 1)  # an event on the hour counts in the new one
+    edges = (
+        first - 1 + 3600 * np.arange(hours + 1, dtype=np.int64)
+    )  # an event on the hour counts in the new one
     for pool, found in signals.devices(story, grid).items():
         region = where.region_of_pool[pool]
         reporting = (~np.isnan(found.engine)).sum(axis=0).astype(float)
@@ -112,7 +113,7 @@ def lines(story: Story, *, first: int, hours: int) -> Iterator[Line]:
             ("checkpoint_written_bytes", seen.written_bytes),
             ("checkpoint_failures", seen.write_failures),
         ):
-            grown = sum((np.diff(counters[key].at(edges)) for key in keys), np.zeros(hours))
+            grown = np.array([np.diff(counters[key].at(edges)) for key in keys]).sum(axis=0)
             yield Line(signal, region, labels, grown, np.full(hours, float(SAMPLES)))
 
 
@@ -141,7 +142,7 @@ def _gauge(signal: str, region: str, labels: Mapping[str, str], samples: Floats)
 
 
 def _counter(
-    signal: str, region: str, labels: Mapping[str, str], steps: Steps, edges: Floats
+    signal: str, region: str, labels: Mapping[str, str], steps: Steps, edges: Ints
 ) -> Line:
     grown = np.diff(steps.at(edges))
     return Line(signal, region, labels, grown, np.full(grown.size, float(SAMPLES)))
@@ -152,11 +153,12 @@ def _histogram(
     region: str,
     labels: Mapping[str, str],
     parts: list[Histogram],
-    edges: Floats,
+    edges: Ints,
 ) -> Line:
     bounds = [f"{bound:g}" if np.isfinite(bound) else "+Inf" for bound in parts[0].bounds]
-    grown = sum(np.array([np.diff(bucket.at(edges)) for bucket in part.buckets]) for part in parts)
-    sums = sum(np.diff(part.total.at(edges)) for part in parts)
+    each = [[np.diff(bucket.at(edges)) for bucket in part.buckets] for part in parts]
+    grown = np.add.reduce(np.array(each))
+    sums = np.add.reduce(np.array([np.diff(part.total.at(edges)) for part in parts]))
     texts = [json.dumps(dict(zip(bounds, column, strict=True))) for column in grown.T]
     return Line(signal, region, labels, sums, counts=grown[-1], buckets=texts)
 

@@ -1,141 +1,127 @@
 """Makes .venv and installs the pinned packages; says plainly what is missing when it cannot.
 
-Run by `make setup` with the machine's own Python, so it imports nothing but the standard library,
-and its syntax is that of old Pythons too: they are to be told that they are too old.
+Run by `make setup` with the machine's own Python: it imports nothing but the standard library.
 """
 
 import os
 import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-NEEDED = (3, 11)
-# What pip and uv say, and what that means.
-MEANINGS = (
-    (
-        r"name resolution|Name or service not known|dns error|Network is unreachable"
-        r"|Connection refused|ConnectTimeout|timed out|Could not connect|error sending request"
-        r"|NewConnectionError|ProxyError|tunnel error",
-        "The packages cannot be fetched: there is no network, or no way to the package index. "
-        "Check the connection (and pip's index or proxy settings), then run it again.",
-    ),
-    (
-        r"(gcc|cc|c\+\+|clang)'? ?(failed|not found)|command '.*(gcc|cc|clang)|No such file.*'(gcc|cc)'"
-        r"|Unable to find a compatible compiler|Microsoft Visual C\+\+",
-        "A package has to be built here and there is no C compiler. "
-        "On Debian or Ubuntu: apt install build-essential python3-dev.",
-    ),
-    (r"No space left on device", "The disk is full: the packages need about 700 MB."),
-    (
-        r"No matching distribution|no version of|No solution found|unsatisfiable",
-        "A pinned package does not exist for this machine or this Python. "
-        "Use CPython 3.11 to 3.14 on Linux or macOS.",
-    ),
+ROOT = Path(__file__).resolve().parent.parent.parent
+# What pip says when something is missing, and what that means.
+NO_NETWORK = (
+    "The packages cannot be fetched: there is no network, or no way to the package index. "
+    "Check the connection (and pip's index or proxy settings), then run it again."
 )
+NO_COMPILER = (
+    "A package has to be built here and there is no C compiler. "
+    "On Debian or Ubuntu: apt install build-essential python3-dev"
+)
+NO_SPACE = "The disk is full: the packages need about 700 MB."
+NO_WHEEL = (
+    "A pinned package does not exist for this machine or this Python. "
+    "Use CPython 3.11 to 3.14 on Linux or macOS."
+)
+MEANINGS = {
+    "name resolution|Name or service not known|Network is unreachable|Connection refused"
+    "|ConnectTimeout|timed out|NewConnectionError|ProxyError": NO_NETWORK,
+    r"command '\S*(gcc|cc|clang)\S*' failed|No such file or directory: '(gcc|cc)'"
+    "|Unable to find a compatible compiler|Unknown compiler": NO_COMPILER,
+    "No space left on device": NO_SPACE,
+    "No matching distribution|Could not find a version": NO_WHEEL,
+}
+# uv does not read pip's settings, so it is told them.
+UV_SETTINGS = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "cert": "SSL_CERT_FILE",
+}
 
 
-def main():
+def main() -> None:
     """Installs into the folder given as the first argument; status 1 and a sentence on failure."""
-    venv = os.path.abspath(sys.argv[1])
-    if sys.version_info < NEEDED:
-        stop(
-            "Sekisho needs Python %d.%d or newer, this is %d.%d (%s). "
-            "Name a newer one: make demo PYTHON=python3.12"
-            % (NEEDED + sys.version_info[:2] + (sys.executable,))
-        )
-    python = os.path.join(venv, "bin", "python")
-    if not works(python):
-        print("Making " + os.path.relpath(venv), flush=True)
-        make_venv(venv, python)
-    wanted = dependencies()
-    pins = os.path.join(ROOT, "constraints.txt")
-    print("Installing the pinned packages (about a minute the first time)", flush=True)
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    venv = Path(sys.argv[1]).resolve()
+    python = venv / "bin" / "python"
+    if not _works(python):
+        _say(f"Making {venv.name}")
+        _make(venv, python)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = ["--constraint", str(ROOT / "constraints.txt"), *project["project"]["dependencies"]]
+    _say("Installing the pinned packages (the first time takes up to a minute)")
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet"]
     # uv is several times faster. It is a comfort: without it pip does the same.
-    if run(pip + ["install", "uv"]).returncode == 0:
-        command = [python, "-m", "uv", "pip", "install", "--quiet", "--python", python]
-        if run(command + ["-c", pins] + wanted, env=uv_settings(pip)).returncode == 0:
+    if _run([*pip, "install", "uv"]).returncode == 0:
+        command = [str(python), "-m", "uv", "pip", "install", "--quiet", "--python", str(python)]
+        if _run([*command, *wanted], env=_uv_settings(pip)).returncode == 0:
             return
-    done = run(pip + ["install", "-c", pins] + wanted)
+    done = _run([*pip, "install", *wanted])
     if done.returncode:
-        stop(meaning(done.stdout))
+        _stop(meaning(done.stdout))
 
 
-def works(python):
+def meaning(said: str) -> str:
+    """A sentence for what pip said, and the end of what it said."""
+    for pattern, sentence in MEANINGS.items():
+        if re.search(pattern, said):
+            return f"{sentence}\n{_tail(said)}"
+    return f"The packages could not be installed:\n{_tail(said)}"
+
+
+def _works(python: Path) -> bool:
     """Whether the environment is there, belongs to a Python new enough, and has pip."""
-    if not os.path.exists(python):
-        return False
-    check = "import sys, pip; sys.exit(sys.version_info < %r)" % (NEEDED,)
-    return run([python, "-c", check]).returncode == 0
+    check = "import sys, pip; sys.exit(sys.version_info < (3, 11))"
+    return python.exists() and _run([str(python), "-c", check]).returncode == 0
 
 
-def make_venv(venv, python):
-    """Makes the environment anew."""
-    version = "%d.%d" % sys.version_info[:2]
-    done = run([sys.executable, "-m", "venv", "--clear", venv])
-    if done.returncode or not works(python):
-        if re.search("ensurepip|No module named '?venv", done.stdout):
-            stop(
-                "Python's venv module is incomplete. On Debian or Ubuntu: "
-                "apt install python3-venv (or python%s-venv)." % version
+def _make(venv: Path, python: Path) -> None:
+    done = _run([sys.executable, "-m", "venv", "--clear", str(venv)])
+    if done.returncode or not _works(python):
+        if re.search("ensurepip|No module named .?venv", done.stdout):
+            version = f"{sys.version_info.major}.{sys.version_info.minor}"
+            _stop(
+                "Python's venv module is incomplete. "
+                f"On Debian or Ubuntu: apt install python3-venv (or python{version}-venv)"
             )
-        stop("The environment %s cannot be made:\n%s" % (venv, tail(done.stdout)))
+        _stop(f"The environment {venv} cannot be made:\n{_tail(done.stdout)}")
 
 
-def dependencies():
-    """What pyproject.toml asks for."""
-    import tomllib
-
-    with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
-        return tomllib.load(file)["project"]["dependencies"]
-
-
-def uv_settings(pip):
-    """The environment for uv, which does not read pip's own configuration."""
+def _uv_settings(pip: Sequence[str]) -> dict[str, str]:
     env = dict(os.environ)
-    for name, setting in (
-        ("UV_DEFAULT_INDEX", "global.index-url"),
-        ("UV_INDEX", "global.extra-index-url"),
-        ("UV_FIND_LINKS", "global.find-links"),
-        ("SSL_CERT_FILE", "global.cert"),
-    ):
-        shown = run(pip + ["config", "get", setting])
-        own = os.environ.get("PIP_" + setting.split(".")[1].replace("-", "_").upper())
+    for setting, name in UV_SETTINGS.items():
+        shown = _run([*pip, "config", "get", f"global.{setting}"])
+        own = os.environ.get(f"PIP_{setting.replace('-', '_').upper()}")
         value = own or (shown.stdout.strip() if shown.returncode == 0 else "")
         if value:
             env.setdefault(name, value)
     return env
 
 
-def run(command, env=None):
+def _run(
+    command: Sequence[str], *, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Runs a command; what it says is kept for when it fails."""
     return subprocess.run(
-        command,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        universal_newlines=True,
-        check=False,
+        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
 
 
-def meaning(said):
-    """A sentence for what pip said, and the end of what it said."""
-    for pattern, sentence in MEANINGS:
-        if re.search(pattern, said):
-            return sentence + "\n" + tail(said)
-    return "The packages could not be installed:\n" + tail(said)
+def _tail(said: str) -> str:
+    return "\n".join(f"  {line}" for line in said.strip().splitlines()[-8:])
 
 
-def tail(said):
-    """The last lines, indented."""
-    return "\n".join("  " + line for line in said.strip().splitlines()[-8:])
+def _say(sentence: str) -> None:
+    sys.stdout.write(f"{sentence}\n")
+    sys.stdout.flush()
 
 
-def stop(sentence):
-    """Says why nothing goes on, and ends with status 1."""
-    sys.stderr.write(sentence + "\n")
+def _stop(sentence: str) -> NoReturn:
+    sys.stderr.write(f"{sentence}\n")
     sys.exit(1)
 
 
@@ -143,4 +129,4 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        stop("Interrupted; run it again to go on.")
+        _stop("Interrupted; run it again to go on.")

@@ -96,7 +96,7 @@ class Demo:
 
     def _start(self) -> None:
         began = time.monotonic()
-        manage = [sys.executable, self.root / "manage.py"]
+        manage: list[str | Path] = [sys.executable, self.root / "manage.py"]
         self._start_valkey()
         own = self.environ.get("PROMETHEUS_URL", "")
         binary = None if own else prometheus.find()
@@ -110,7 +110,14 @@ class Demo:
         day = self.first_day()
         if day is None:
             raise DemoError("The demo world is not there although it was seeded.")
-        celery = [sys.executable, "-m", "celery", "-A", "portal.celery", "--skip-checks"]
+        celery: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "celery",
+            "-A",
+            "portal.celery",
+            "--skip-checks",
+        ]
         self._keep(
             "web",
             [

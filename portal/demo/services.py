@@ -26,7 +26,7 @@ class Told:
 def first_day() -> date | None:
     """The day in Japan on which this demo was first started; None before that."""
     earliest = ImportBatch.objects.filter(source=story.SOURCE).order_by("imported_at").first()
-    return earliest and earliest.imported_at.astimezone(story.JST).date()
+    return None if earliest is None else earliest.imported_at.astimezone(story.JST).date()
 
 
 @transaction.atomic

@@ -11,6 +11,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -239,8 +240,8 @@ def _writes(story: Story, attempts: pd.DataFrame, where: Places) -> pd.DataFrame
         cycle=[asked[job].checkpoint_interval_seconds for job in attempts["job"]],
         bytes=[float(asked[job].checkpoint_gb) * BYTES for job in attempts["job"]],
         pause=pauses.to_numpy()[
-            pauses.index.get_indexer(attempts["job"]),
-            pauses.columns.get_indexer(attempts["pool"]),
+            pauses.index.get_indexer(pd.Index(attempts["job"])),
+            pauses.columns.get_indexer(pd.Index(attempts["pool"])),
         ],
     )
     rows = rows[rows["storage"].notna() & (rows["cycle"] > 0)]
@@ -262,7 +263,7 @@ def _writes(story: Story, attempts: pd.DataFrame, where: Places) -> pd.DataFrame
 def _groups(
     rows: pd.DataFrame, by: list[str], keys: Iterable[Labels]
 ) -> Iterator[tuple[Labels, pd.DataFrame]]:
-    found = dict(tuple(rows.groupby(by)))
+    found: dict[Any, pd.DataFrame] = dict(iter(rows.groupby(by)))
     empty = rows.iloc[:0]
     for key in dict.fromkeys([*keys, *found]):
         yield key, found.get(key, empty)
@@ -295,11 +296,10 @@ def tenures(story: Story) -> tuple[Tenure, ...]:
     """Who holds which devices when: lowest free numbers first, as a node-filling scheduler does."""
     attempts = attempts_of(story)
     free = {pool.name: list(range(pool.gpus)) for pool in story.trace.scenario.pools}
+    rows: list[Any] = list(attempts.itertuples())
     events = sorted(
-        [(row.end, 0, n) for n, row in enumerate(attempts.itertuples())]
-        + [(row.start, 1, n) for n, row in enumerate(attempts.itertuples())]
+        event for n, row in enumerate(rows) for event in ((row.end, 0, n), (row.start, 1, n))
     )
-    rows = list(attempts.itertuples())
     held: dict[int, tuple[int, ...]] = {}
     # An attempt that ends the second it starts gives nothing back: it never held anything.
     for _at, starts, n in events:

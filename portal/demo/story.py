@@ -20,6 +20,7 @@ from planner import simulate
 from planner.fleet import Outage
 from planner.scenario import Scenario, read
 from planner.trace import Trace
+from planner.work import Job
 from portal.demo import workload
 
 JST = ZoneInfo("Asia/Tokyo")
@@ -185,27 +186,38 @@ def _attempts_at(story: Story, known: pd.DataFrame, cut: int) -> pd.DataFrame:
     attempts.loc[running, "ended"] = "running"
     asked = {job.id: job for job in trace.scenario.jobs}
     write = write_seconds(trace.scenario)
-    for row in attempts.index[running]:
-        job = asked[attempts.at[row, "job"]]
-        held = cut - attempts.at[row, "start_seconds"]
-        staging = min(held, attempts.at[row, "staging_seconds"])
-        restart = min(held - staging, attempts.at[row, "restart_seconds"])
-        working = held - staging - restart
-        cycle = job.checkpoint_interval_seconds
-        pause = write.at[job.id, attempts.at[row, "pool"]] if cycle else 0
-        useful = working
-        if cycle:
-            whole, rest = divmod(working, cycle + pause)
-            useful = whole * cycle + min(cycle, rest)
-        for part, seconds in (
-            ("staging", staging),
-            ("restart", restart),
-            ("useful", useful),
-            ("checkpoint", working - useful),
-            ("lost", 0),
-        ):
-            attempts.at[row, f"{part}_gpu_seconds"] = seconds * job.gpus
+    splits = [
+        _split_at(
+            asked[row["job"]],
+            held=cut - row["start_seconds"],
+            staging=row["staging_seconds"],
+            restart=row["restart_seconds"],
+            pause=int(write.loc[row["job"], row["pool"]]),
+        )
+        for row in attempts[running].to_dict("records")
+    ]
+    for part in ("staging", "restart", "useful", "checkpoint", "lost"):
+        column = f"{part}_gpu_seconds"
+        attempts.loc[running, column] = [split.get(part, 0) for split in splits]
     return attempts
+
+
+def _split_at(job: Job, *, held: int, staging: int, restart: int, pause: int) -> dict[str, int]:
+    """What an attempt under way has spent its GPU-seconds on, as the planner's contract says."""
+    staged = min(held, staging)
+    restarted = min(held - staged, restart)
+    useful = working = held - staged - restarted
+    cycle = job.checkpoint_interval_seconds
+    if cycle:
+        whole, rest = divmod(working, cycle + pause)
+        useful = whole * cycle + min(cycle, rest)
+    seconds = {
+        "staging": staged,
+        "restart": restarted,
+        "useful": useful,
+        "checkpoint": working - useful,
+    }
+    return {part: spent * job.gpus for part, spent in seconds.items()}
 
 
 def _jobs_at(story: Story, known: pd.DataFrame, attempts: pd.DataFrame, cut: int) -> pd.DataFrame:

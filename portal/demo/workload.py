@@ -5,7 +5,7 @@ Each day has a generator of its own, so that a story told further has the same b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -34,7 +34,7 @@ class Stream:
     project: str
     lane: str
     gpus: float
-    sizes: dict[int, float]
+    sizes: Mapping[int, float]
     median_hours: float
     spread: float = 0.9
     accelerator: str | None = None
