@@ -181,6 +181,15 @@ if env.value(env.TRUSTED_PROXIES):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 
+# Who changed what, kept for good: everything that is intended, and who belongs where.
+AUDITLOG_INCLUDE_TRACKING_MODELS = (
+    "fleet",
+    "tenants",
+    "policy",
+    "requests.QuotaRequest",
+    {"model": "accounts.User", "exclude_fields": ["password", "last_login"]},
+)
+
 CELERY_BROKER_URL = REDIS_URL or "memory://"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # Longer than the longest task, or Redis hands the same task out again.

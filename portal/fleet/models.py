@@ -105,6 +105,11 @@ class Link(models.Model):
     def __str__(self) -> str:
         return f"{self.region} – {self.other_region}"
 
+    def clean(self) -> None:
+        """Puts the pair in the order in which it is stored."""
+        if self.region_id and self.other_region_id and self.region_id > self.other_region_id:
+            self.region, self.other_region = self.other_region, self.region
+
 
 class Purpose(models.TextChoices):
     """What a pool is for."""

@@ -11,7 +11,7 @@ from planner import PLANNER_VERSION
 from planner.scenario import Scenario, content_hash, to_mapping
 from portal.accounts.models import User
 from portal.fleet.models import Pool
-from portal.plans import runs, scenarios, tasks
+from portal.plans import scenarios, tasks
 from portal.plans.models import Plan, PlanState, Workload
 from portal.policy import selectors as policy
 from portal.tenants.models import Project
@@ -97,17 +97,9 @@ def queue(
         baseline=to_mapping(baseline),
         proposal=to_mapping(proposal),
     )
-    launch(plan_ids=[plan.pk])
+    # Without a broker the plan stays queued, and `plans.requeue` hands it out again.
+    transaction.on_commit(lambda: tasks.run.delay(plan.pk), robust=True)
     return plan
-
-
-def launch(*, plan_ids: list[int]) -> None:
-    """Hands plans to the workers once what was written is there for them to read.
-
-    Without a broker the plan stays queued; `requeue` hands it out again.
-    """
-    for plan_id in plan_ids:
-        transaction.on_commit(lambda pk=plan_id: tasks.run.delay(pk), robust=True)  # type: ignore[misc]
 
 
 def again(*, plan: Plan, by: User, now: datetime) -> Plan:
@@ -158,13 +150,6 @@ def cancel(*, plan: Plan, now: datetime) -> bool:
         state=PlanState.CANCELLED, finished_at=now
     )
     return changed == 1
-
-
-def requeue(*, now: datetime) -> int:
-    """Hands out again the plans whose worker died; gives back how many."""
-    released = runs.release_abandoned(now=now)
-    launch(plan_ids=released)
-    return len(released)
 
 
 def _seconds(observed: scenarios.ObservedWork) -> int:
