@@ -87,7 +87,7 @@ class AskForm(forms.Form):
         self.now = now
         if request is not None:
             kwargs["initial"] = _initial(request, now) | kwargs.get("initial", {})
-        super().__init__(data, **kwargs)
+        super().__init__(data, label_suffix="", **kwargs)
         projects = requestable_projects(user)
         if request is not None:
             projects = projects.filter(pk=request.project_id)

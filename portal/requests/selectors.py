@@ -13,6 +13,7 @@ from django.db.models import Case, Q, QuerySet, Value, When
 from portal.accounts.models import User
 from portal.fleet.models import Pool, Purpose
 from portal.plans import services as plans
+from portal.plans.selectors import Guarantee
 from portal.policy import selectors as policy
 from portal.policy.models import Quota
 from portal.requests.models import PENDING, QuotaRequest, RequestEvent, RequestState
@@ -142,20 +143,6 @@ def fit(*, project: Project, pool: Pool, extra_gpus: int, now: datetime) -> Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Guarantees:
-    """The sum of the nominal quotas beside the GPUs there are, before and after a change."""
-
-    before_gpus: int
-    after_gpus: int
-    gpus: int
-
-    @property
-    def over(self) -> bool:
-        """More would be promised than there is."""
-        return self.after_gpus > self.gpus
-
-
-@dataclass(frozen=True, slots=True)
 class Board:
     """What lies before whoever decides: current against requested, and whether it still holds."""
 
@@ -170,9 +157,7 @@ class Board:
     at_once: bool
     base_moved: bool
     stale: bool
-    guarantees: Guarantees | None
-    with_domain_down: Guarantees | None
-    domain_down: str
+    guarantee: Guarantee | None
 
     @property
     def must_simulate(self) -> bool:
@@ -195,12 +180,9 @@ def board(request: QuotaRequest, *, now: datetime) -> Board:
     extra = request.extra_gpus if request.granted_extra_gpus is None else request.granted_extra_gpus
     borrowing = None if quota is None else quota.borrowing_limit_gpus
     seen = fit(project=request.project, pool=pool, extra_gpus=extra, now=now)
-    guarantees = down = None
-    domain = ""
+    guarantee = None
     if open_now:
-        guarantees, down, domain = _guarantees(
-            pool, at=starts_at, override={names: nominal + extra}
-        )
+        guarantee = _guarantee(pool, at=starts_at, override={names: nominal + extra})
     return Board(
         nominal_gpus=nominal,
         then_gpus=nominal + extra,
@@ -217,16 +199,12 @@ def board(request: QuotaRequest, *, now: datetime) -> Board:
             and request.plan is not None
             and plans.is_stale(plan=request.plan, now=now)
         ),
-        guarantees=guarantees,
-        with_domain_down=down,
-        domain_down=domain,
+        guarantee=guarantee,
     )
 
 
-def _guarantees(
-    pool: Pool, *, at: datetime, override: dict[tuple[str, str], int]
-) -> tuple[Guarantees, Guarantees, str]:
-    """The pool's guarantees, those with one failure domain down, and that domain's name."""
+def _guarantee(pool: Pool, *, at: datetime, override: dict[tuple[str, str], int]) -> Guarantee:
+    """What the pool promises before and after, also with one failure domain down."""
     before, after = (
         frame[frame["pool"] == pool.name].to_dict("records")[0]
         for frame in (
@@ -234,14 +212,16 @@ def _guarantees(
             policy.oversubscription(at=at, override=override),
         )
     )
-
-    def pair(guaranteed: str, gpus: str) -> Guarantees:
-        return Guarantees(int(before[guaranteed]), int(after[guaranteed]), int(after[gpus]))
-
-    return (
-        pair("guaranteed_gpus", "gpus"),
-        pair("guaranteed_gpus_with_domain_down", "gpus_with_domain_down"),
-        str(after["worst_domain_down"]),
+    return Guarantee(
+        pool=pool.name,
+        accelerator=pool.accelerator,
+        gpus=pool.gpus,
+        before=int(before["guaranteed_gpus"]),
+        after=int(after["guaranteed_gpus"]),
+        domain=str(after["worst_domain_down"]),
+        gpus_left=int(after["gpus_with_domain_down"]),
+        before_with_domain_down=int(before["guaranteed_gpus_with_domain_down"]),
+        after_with_domain_down=int(after["guaranteed_gpus_with_domain_down"]),
     )
 
 

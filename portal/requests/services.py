@@ -1,44 +1,24 @@
-"""What people and the clock do to a request. Every step is looked up in one table and leaves a
-trail.
-"""
+"""What people do to a request. Every step is looked up in one table and leaves a trail."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from portal.accounts.models import User
 from portal.fleet.models import Pool
 from portal.plans import services as plans
 from portal.plans.models import Plan
-from portal.policy import selectors as policy_selectors
 from portal.policy import services as policy
-from portal.requests import selectors, transitions
-from portal.requests.models import PENDING, QuotaRequest, RequestEvent, RequestState, Verb
+from portal.requests import clock, rules, selectors, steps, transitions
+from portal.requests.models import QuotaRequest, Verb
+from portal.requests.steps import RefusedError
 from portal.requests.transitions import Actor
 from portal.tenants.models import Project
-
-# Notice before the end: the longest of these that is at most half of the granted time.
-NOTICES = (timedelta(days=30), timedelta(days=7), timedelta(days=1))
-MOST_CHARACTERS = 2000  # of a justification, a reason, a comment
-# Steps after which an opened page no longer shows what would be decided.
-_CONTENT = (Verb.SUBMIT, Verb.EDIT, Verb.SIMULATE, Verb.UNDO)
-
-
-class RefusedError(Exception):
-    """A step that cannot be taken; the sentence says why and what to do instead."""
-
-    def __init__(
-        self, sentence: str, *, other: QuotaRequest | None = None, simulate_again: bool = False
-    ) -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
-        self.other = other
-        self.simulate_again = simulate_again
 
 
 def draft(
@@ -64,14 +44,14 @@ def draft(
         ends_at=ends_at,
         justification=justification.strip(),
         requested_by=by,
-        base_nominal_gpus=_base(project=project, pool=pool, starts_at=starts_at, now=now),
+        base_nominal_gpus=rules.base(project=project, pool=pool, starts_at=starts_at, now=now),
     )
     if Actor.ASKER not in selectors.actors(by, request):
         raise PermissionDenied(_("You may ask only for projects that you lead or administer."))
-    _check(request, now=now)
+    rules.check(request, now=now)
     with transaction.atomic():
         request.save()
-        _record(request, Verb.DRAFT, origin="", by=by, now=now)
+        steps.record(request, Verb.DRAFT, origin="", by=by, now=now)
     return request
 
 
@@ -98,12 +78,12 @@ def ask(
 def submit(*, request: QuotaRequest, by: User, now: datetime) -> QuotaRequest:
     """Hands a draft to ops, with its effect simulated against what is in force now."""
     with transaction.atomic():
-        request = _locked(request)
-        _may(request, Verb.SUBMIT, by)
-        _check(request, now=now)
-        _refuse_second(request)
+        request = steps.locked(request)
+        steps.may(request, Verb.SUBMIT, by)
+        rules.check(request, now=now)
+        rules.refuse_second(request)
         fields = _simulated(request, now=now)
-        return _move(request, Verb.SUBMIT, by=by, now=now, submitted_at=now, **fields)
+        return steps.move(request, Verb.SUBMIT, by=by, now=now, submitted_at=now, **fields)
 
 
 def edit(
@@ -118,13 +98,13 @@ def edit(
 ) -> QuotaRequest:
     """Changes a draft or a pending request; a pending one is simulated again."""
     with transaction.atomic():
-        request = _locked(request)
-        _may(request, Verb.EDIT, by)
+        request = steps.locked(request)
+        steps.may(request, Verb.EDIT, by)
         before = _terms(request)
         request.extra_gpus, request.justification = extra_gpus, justification
         request.starts_at, request.ends_at = starts_at, ends_at
-        request.base_nominal_gpus = _base_of(request, now=now)
-        _check(request, now=now)
+        request.base_nominal_gpus = rules.base_of(request, now=now)
+        rules.check(request, now=now)
         fields: dict[str, Any] = {
             "extra_gpus": extra_gpus,
             "justification": justification,
@@ -134,18 +114,18 @@ def edit(
         }
         if request.is_pending:
             fields |= _simulated(request, now=now)
-        return _move(request, Verb.EDIT, by=by, now=now, comment=before, **fields)
+        return steps.move(request, Verb.EDIT, by=by, now=now, comment=before, **fields)
 
 
 def simulate(*, request: QuotaRequest, by: User, now: datetime) -> QuotaRequest:
     """Simulates a pending request against what is in force now."""
     with transaction.atomic():
-        request = _locked(request)
-        _may(request, Verb.SIMULATE, by)
-        request.base_nominal_gpus = _base_of(request, now=now)
-        _check(request, now=now)
+        request = steps.locked(request)
+        steps.may(request, Verb.SIMULATE, by)
+        request.base_nominal_gpus = rules.base_of(request, now=now)
+        rules.check(request, now=now)
         fields = _simulated(request, now=now)
-        return _move(request, Verb.SIMULATE, by=by, now=now, **fields)
+        return steps.move(request, Verb.SIMULATE, by=by, now=now, **fields)
 
 
 def comment(*, request: QuotaRequest, text: str, by: User, now: datetime) -> None:
@@ -153,9 +133,9 @@ def comment(*, request: QuotaRequest, text: str, by: User, now: datetime) -> Non
     if not text.strip():
         raise RefusedError(_("Write what you want to ask or say."))
     with transaction.atomic():
-        request = _locked(request)
-        _may(request, Verb.COMMENT, by)
-        _move(request, Verb.COMMENT, by=by, now=now, comment=_short(text))
+        request = steps.locked(request)
+        steps.may(request, Verb.COMMENT, by)
+        steps.move(request, Verb.COMMENT, by=by, now=now, comment=rules.short(text))
 
 
 def open_review(*, request: QuotaRequest, by: User, now: datetime) -> QuotaRequest:
@@ -163,7 +143,7 @@ def open_review(*, request: QuotaRequest, by: User, now: datetime) -> QuotaReque
     if transitions.allowed(Verb.OPEN, request.state, selectors.actors(by, request)):
         try:
             with transaction.atomic():
-                return _move(request, Verb.OPEN, by=by, now=now)
+                return steps.move(request, Verb.OPEN, by=by, now=now)
         except RefusedError:  # somebody opened, edited or withdrew it this very moment
             request.refresh_from_db()
     return request
@@ -172,9 +152,9 @@ def open_review(*, request: QuotaRequest, by: User, now: datetime) -> QuotaReque
 def withdraw(*, request: QuotaRequest, by: User, now: datetime) -> QuotaRequest:
     """Takes back a request that was not decided yet."""
     with transaction.atomic():
-        request = _locked(request)
-        _may(request, Verb.WITHDRAW, by)
-        return _move(request, Verb.WITHDRAW, by=by, now=now)
+        request = steps.locked(request)
+        steps.may(request, Verb.WITHDRAW, by)
+        return steps.move(request, Verb.WITHDRAW, by=by, now=now)
 
 
 def approve(
@@ -193,11 +173,11 @@ def approve(
     """
     verb = Verb.APPROVE if granted_extra_gpus is None else Verb.APPROVE_PART
     with transaction.atomic():
-        request = _locked(request)
-        _may(request, verb, by)
-        _unchanged(request, seen)
+        request = steps.locked(request)
+        steps.may(request, verb, by)
+        rules.unchanged(request, seen)
         granted = request.extra_gpus if granted_extra_gpus is None else granted_extra_gpus
-        if verb is Verb.APPROVE_PART and not _is_part(granted, request.extra_gpus):
+        if verb is Verb.APPROVE_PART and not rules.is_part(granted, request.extra_gpus):
             raise RefusedError(
                 _("A part of %(asked)+d GPUs lies between 0 and %(asked)+d, without both.")
                 % {"asked": request.extra_gpus}
@@ -207,7 +187,7 @@ def approve(
             raise RefusedError(
                 _("The time asked for is over. Deny the request, or ask for another time.")
             )
-        _same_base(request, now=now)
+        rules.same_base(request, now=now)
         try:
             rows = policy.change_quota(
                 project=request.project,
@@ -221,13 +201,14 @@ def approve(
             )
         except policy.QuotaConflict as conflict:
             raise RefusedError(str(conflict)) from conflict
-        request = _move(
-            request, verb, by=by, now=now, comment=_short(reason), decided_by=by, decided_at=now,
-            decision_reason=_short(reason), granted_extra_gpus=granted, starts_at=starts_at,
+        reason = rules.short(reason)
+        request = steps.move(
+            request, verb, by=by, now=now, comment=reason, decided_by=by, decided_at=now,
+            decision_reason=reason, granted_extra_gpus=granted, starts_at=starts_at,
         )  # fmt: skip
         request.rows.set(rows)
-        request = _move(request, Verb.SCHEDULE, by=None, now=now)
-        return _along(request, now=now)
+        request = steps.move(request, Verb.SCHEDULE, by=None, now=now)
+        return clock.along(request, now=now)
 
 
 def deny(
@@ -237,29 +218,29 @@ def deny(
     if not reason.strip():
         raise RefusedError(_("Say why: a request is denied only with a reason."))
     with transaction.atomic():
-        request = _locked(request)
-        _may(request, Verb.DENY, by)
-        _unchanged(request, seen)
-        return _move(
-            request, Verb.DENY, by=by, now=now, comment=_short(reason), decided_by=by,
-            decided_at=now, decision_reason=_short(reason),
+        request = steps.locked(request)
+        steps.may(request, Verb.DENY, by)
+        rules.unchanged(request, seen)
+        return steps.move(
+            request, Verb.DENY, by=by, now=now, comment=rules.short(reason), decided_by=by,
+            decided_at=now, decision_reason=rules.short(reason),
         )  # fmt: skip
 
 
 def undo(*, request: QuotaRequest, by: User, now: datetime) -> QuotaRequest:
     """Takes back an approval before it comes into force: as if it had not been decided."""
     with transaction.atomic():
-        request = _locked(request)
-        _may(request, Verb.UNDO, by)
+        request = steps.locked(request)
+        steps.may(request, Verb.UNDO, by)
         if request.starts_at <= now:
             raise RefusedError(_("The change is in force already; it can be revoked, not undone."))
         try:
             policy.cancel(rows=list(request.rows.filter(cancelled_at=None)), by=by, now=now)
         except policy.QuotaConflict as conflict:
             raise RefusedError(str(conflict)) from conflict
-        _refuse_second(request)
+        rules.refuse_second(request)
         request.rows.clear()
-        return _move(
+        return steps.move(
             request, Verb.UNDO, by=by, now=now, decided_by=None, decided_at=None,
             decision_reason="", granted_extra_gpus=None,
         )  # fmt: skip
@@ -270,9 +251,9 @@ def revoke(*, request: QuotaRequest, reason: str, by: User, now: datetime) -> Qu
     if not reason.strip():
         raise RefusedError(_("Say why: quota is revoked only with a reason."))
     with transaction.atomic():
-        request = _locked(request)
-        _may(request, Verb.REVOKE, by)
-        _refuse_overtaken(request, now=now)
+        request = steps.locked(request)
+        steps.may(request, Verb.REVOKE, by)
+        rules.refuse_overtaken(request, now=now)
         try:
             policy.cancel(
                 rows=list(request.rows.filter(cancelled_at=None, starts_at__gt=now)),
@@ -290,159 +271,7 @@ def revoke(*, request: QuotaRequest, reason: str, by: User, now: datetime) -> Qu
             )
         except policy.QuotaConflict as conflict:
             raise RefusedError(str(conflict)) from conflict
-        return _move(request, Verb.REVOKE, by=by, now=now, comment=_short(reason))
-
-
-def advance(*, now: datetime) -> int:
-    """Moves every granted request along to where the clock says it is; returns how many moved.
-
-    Running it twice, or in two workers at once, changes nothing more.
-    """
-    moved = 0
-    live = (RequestState.SCHEDULED, RequestState.ACTIVE, RequestState.EXPIRING)
-    for pk in QuotaRequest.objects.filter(state__in=live).values_list("pk", flat=True):
-        with transaction.atomic():
-            request = QuotaRequest.objects.select_for_update().get(pk=pk)
-            before = request.state
-            try:
-                moved += _along(request, now=now).state != before
-            except RefusedError:  # another worker moved it this very moment
-                continue
-    return moved
-
-
-def mark(request: QuotaRequest) -> int:
-    """A number that changes whenever what would be decided changes; pages send it back."""
-    latest = request.events.filter(verb__in=_CONTENT).order_by("-pk").first()
-    return 0 if latest is None else latest.pk
-
-
-def _along(request: QuotaRequest, *, now: datetime) -> QuotaRequest:
-    if request.state == RequestState.SCHEDULED and request.starts_at <= now:
-        # Re-validated when applied: somebody may have cancelled or replaced the row by hand.
-        verb = Verb.SUPERSEDE if _overtaken(request, now=now) else Verb.ACTIVATE
-        request = _move(request, verb, by=None, now=now)
-        if verb is Verb.ACTIVATE and request.ends_at is None:
-            _supersede_earlier(request, now=now)
-    if request.state in {RequestState.ACTIVE, RequestState.EXPIRING} and request.ends_at:
-        if request.ends_at <= now:
-            return _move(request, Verb.EXPIRE, by=None, now=now)
-        granted_time = request.ends_at - request.starts_at
-        notice = next((days for days in NOTICES if days <= granted_time / 2), timedelta(0))
-        if request.state == RequestState.ACTIVE and request.ends_at - notice <= now:
-            return _move(request, Verb.NEAR_END, by=None, now=now)
-    return request
-
-
-def _supersede_earlier(request: QuotaRequest, *, now: datetime) -> None:
-    earlier = QuotaRequest.objects.filter(
-        project_id=request.project_id, pool_id=request.pool_id, state=RequestState.ACTIVE,
-        ends_at=None,
-    ).exclude(pk=request.pk)  # fmt: skip
-    for other in earlier:
-        _move(other, Verb.SUPERSEDE, by=None, now=now)
-
-
-def _overtaken(request: QuotaRequest, *, now: datetime) -> bool:
-    quota = policy_selectors.quota_of(project=request.project, pool=request.pool, at=now)
-    if quota is None:  # the way back of a project that had no quota before is a withdrawn row
-        return request.ends_at is None or now < request.ends_at
-    return not request.rows.filter(pk=quota.pk).exists()
-
-
-def _refuse_overtaken(request: QuotaRequest, *, now: datetime) -> None:
-    if _overtaken(request, now=now):
-        raise RefusedError(
-            _("Another change of this quota is in force by now; change the quota itself instead.")
-        )
-
-
-def _base(*, project: Project, pool: Pool, starts_at: datetime, now: datetime) -> int:
-    """The nominal quota that a change from `starts_at` on would replace."""
-    return selectors.nominal_gpus(project=project, pool=pool, at=max(starts_at, now))
-
-
-def _base_of(request: QuotaRequest, *, now: datetime) -> int:
-    return _base(project=request.project, pool=request.pool, starts_at=request.starts_at, now=now)
-
-
-def _check(request: QuotaRequest, *, now: datetime) -> None:
-    """Refuses what no decision could put in force."""
-    _short(request.justification)
-    names = {"pool": request.pool.name, "base": request.base_nominal_gpus}
-    if request.extra_gpus == 0:
-        raise RefusedError(_("Ask for at least one GPU more or less."))
-    if request.asked_gpus < 0:
-        raise RefusedError(
-            _("The project holds %(base)d GPUs of %(pool)s; no more can be given back.") % names
-        )
-    if request.extra_gpus > 0 and request.asked_gpus > request.pool.gpus:
-        raise RefusedError(
-            _(
-                "This can never fit: %(pool)s has %(gpus)d GPUs, and with the %(base)d that the "
-                "project holds this would make %(asked)d."
-            )
-            % {**names, "gpus": request.pool.gpus, "asked": request.asked_gpus}
-        )
-    if request.ends_at is not None and request.ends_at <= max(request.starts_at, now):
-        raise RefusedError(_("The end must lie after the start, and in the future."))
-
-
-def _short(text: str) -> str:
-    """The text without blanks around it; refused when it is longer than a row keeps."""
-    text = text.strip()
-    if len(text) > MOST_CHARACTERS:
-        raise RefusedError(
-            _("This text has %(length)d characters; at most %(most)d are kept. Shorten it.")
-            % {"length": len(text), "most": MOST_CHARACTERS}
-        )
-    return text
-
-
-def _is_part(granted: int, asked: int) -> bool:
-    return 0 < granted < asked or asked < granted < 0
-
-
-def _unchanged(request: QuotaRequest, seen: int | None) -> None:
-    if seen is not None and seen != mark(request):
-        raise RefusedError(
-            _("The request was changed after you opened it. Nothing was decided: look again.")
-        )
-
-
-def _same_base(request: QuotaRequest, *, now: datetime) -> None:
-    if _base_of(request, now=now) == request.base_nominal_gpus:
-        if request.plan is not None and not plans.is_stale(plan=request.plan, now=now):
-            return
-        sentence = _(
-            "The policy has changed since this was simulated. Nothing was decided: simulate again."
-        )
-    else:
-        sentence = _(
-            "The quota of %(project)s on %(pool)s is no longer %(base)d GPUs, against which this "
-            "was simulated. Nothing was decided: simulate again."
-        ) % {
-            "project": request.project.name,
-            "pool": request.pool.name,
-            "base": request.base_nominal_gpus,
-        }
-    raise RefusedError(sentence, simulate_again=True)
-
-
-def _refuse_second(request: QuotaRequest) -> None:
-    second = (
-        QuotaRequest.objects.filter(
-            project_id=request.project_id, pool_id=request.pool_id, state__in=PENDING
-        )
-        .exclude(pk=request.pk)
-        .first()
-    )
-    if second is not None:
-        raise RefusedError(
-            _("Request %(number)d for this project and pool waits for a decision already.")
-            % {"number": second.pk},
-            other=second,
-        )
+        return steps.move(request, Verb.REVOKE, by=by, now=now, comment=rules.short(reason))
 
 
 def _simulated(request: QuotaRequest, *, now: datetime) -> dict[str, Any]:
@@ -459,7 +288,7 @@ def _simulated(request: QuotaRequest, *, now: datetime) -> dict[str, Any]:
         now=now,
         title=_("Request %(number)d") % {"number": request.pk},
     )
-    return {"plan": plan, "base_nominal_gpus": _base_of(request, now=now)}
+    return {"plan": plan, "base_nominal_gpus": rules.base_of(request, now=now)}
 
 
 def _terms(request: QuotaRequest) -> str:
@@ -472,70 +301,3 @@ def _terms(request: QuotaRequest) -> str:
         "end": until,
         "why": request.justification,
     }
-
-
-def _locked(request: QuotaRequest) -> QuotaRequest:
-    return QuotaRequest.objects.select_for_update().get(pk=request.pk)
-
-
-def _may(request: QuotaRequest, verb: Verb, by: User) -> None:
-    """Refuses people who may never take this step (403), then steps that come too late or early."""
-    if transitions.who(verb).isdisjoint(selectors.actors(by, request)):
-        raise PermissionDenied(
-            _("This step is not yours to take; nobody decides their own request.")
-        )
-    if transitions.step(verb, request.state) is None:
-        raise RefusedError(
-            _("This request is %(state)s; from there that step is not possible.")
-            % {"state": request.get_state_display()}
-        )
-
-
-def _move(
-    request: QuotaRequest,
-    verb: Verb,
-    *,
-    by: User | None,
-    now: datetime,
-    comment: str = "",
-    **fields: Any,
-) -> QuotaRequest:
-    """Takes a step by a conditional UPDATE: of two at one time exactly one succeeds."""
-    step = transitions.step(verb, request.state)
-    if step is None:
-        raise ValueError(f"no step {verb} from {request.state}")
-    try:
-        with transaction.atomic():
-            changed = QuotaRequest.objects.filter(pk=request.pk, state=step.origin).update(
-                state=step.target, **fields
-            )
-    except IntegrityError as error:
-        raise RefusedError(
-            _("Another request for this project and pool was submitted at the same moment.")
-        ) from error
-    if changed != 1:
-        raise RefusedError(_("Somebody else was faster: look at the request again."))
-    _record(request, verb, origin=step.origin, target=step.target, by=by, now=now, comment=comment)
-    request.refresh_from_db()
-    return request
-
-
-def _record(
-    request: QuotaRequest,
-    verb: Verb,
-    *,
-    origin: str,
-    by: User | None,
-    now: datetime,
-    target: str = RequestState.DRAFT,
-    comment: str = "",
-) -> None:
-    RequestEvent.objects.create(
-        request=request,
-        at=now,
-        by=by,
-        verb=verb,
-        from_state=origin,
-        to_state=target,
-        comment=comment,
-    )

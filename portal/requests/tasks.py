@@ -3,10 +3,10 @@
 from celery import shared_task
 from django.utils import timezone
 
-from portal.requests import services
+from portal.requests import clock
 
 
 @shared_task(name="requests.advance")
 def advance() -> None:
     """Moves granted requests along to where the clock says they are."""
-    services.advance(now=timezone.now())
+    clock.advance(now=timezone.now())

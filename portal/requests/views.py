@@ -19,10 +19,12 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from portal.access import viewer
 from portal.accounts.models import User
 from portal.plans import services as plans
+from portal.plans import verdicts
 from portal.plans.views import outcome_context
-from portal.requests import selectors, services, transitions
+from portal.requests import rules, selectors, services, transitions
 from portal.requests.forms import AskForm, DecideForm, SayForm
 from portal.requests.models import QuotaRequest, RequestState, Verb
+from portal.requests.steps import RefusedError
 from portal.requests.transitions import Actor
 from portal.tenants.selectors import requestable_projects
 
@@ -59,7 +61,7 @@ def draft(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             kept = services.draft(**_whose(form), **form.terms(), by=user, now=now)
-        except services.RefusedError as refused:
+        except RefusedError as refused:
             form.add_error(None, _said(refused))
         else:
             messages.success(request, _("Kept as a draft. Nobody decides it until you submit it."))
@@ -75,7 +77,7 @@ def submit(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             asked = services.ask(**_whose(form), **form.terms(), by=user, now=now)
-        except services.RefusedError as refused:
+        except RefusedError as refused:
             form.add_error(None, _said(refused))
         else:
             messages.success(request, _("Submitted. You find it here until it is decided."))
@@ -117,7 +119,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
             asked = services.edit(request=asked, **form.terms(), by=user, now=now)
             if "submit" in request.POST and asked.state == RequestState.DRAFT:
                 asked = services.submit(request=asked, by=user, now=now)
-        except services.RefusedError as refused:
+        except RefusedError as refused:
             form.add_error(None, _said(refused))
         else:
             messages.success(request, _("Changed."))
@@ -128,13 +130,15 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def simulate(request: HttpRequest, pk: int) -> HttpResponse:
     """Simulates a pending request again, against what is in force now."""
-    return _act(request, pk, services.simulate, _("Simulating against what is in force now."))
+    return _act(
+        request, pk, Verb.SIMULATE, services.simulate, _("Simulating against what is in force now.")
+    )
 
 
 @require_POST
 def comment(request: HttpRequest, pk: int) -> HttpResponse:
     """Asks or answers on the trail."""
-    return _act(request, pk, services.comment, "", needs="text")
+    return _act(request, pk, Verb.COMMENT, services.comment, "", needs="text")
 
 
 @require_POST
@@ -155,7 +159,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         else:
             part = said["granted_extra_gpus"] if said["decision"] == DecideForm.PART else None
             services.approve(**common, reason=said["reason"], granted_extra_gpus=part)
-    except services.RefusedError as refused:
+    except RefusedError as refused:
         asked.refresh_from_db()
         context = _detail(asked, user, form) | {"refused": refused}
         return render(request, "requests/detail.html", context, status=409)
@@ -165,24 +169,29 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def withdraw(request: HttpRequest, pk: int) -> HttpResponse:
     """Takes back a request that was not decided yet."""
-    return _act(request, pk, services.withdraw, _("Withdrawn."))
+    return _act(request, pk, Verb.WITHDRAW, services.withdraw, _("Withdrawn."))
 
 
 @require_POST
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Takes back an approval that is not in force yet."""
-    return _act(request, pk, services.undo, _("Undone. The request waits for a decision again."))
+    return _act(
+        request, pk, Verb.UNDO, services.undo, _("Undone. The request waits for a decision again.")
+    )
 
 
 @require_POST
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     """Ends a granted change before its time."""
-    return _act(request, pk, services.revoke, _("Revoked. The quota is back."), needs="reason")
+    return _act(
+        request, pk, Verb.REVOKE, services.revoke, _("Revoked. The quota is back."), needs="reason"
+    )
 
 
 def _act(
     request: HttpRequest,
     pk: int,
+    verb: Verb,
     service: Callable[..., object],
     done: str,
     *,
@@ -191,18 +200,18 @@ def _act(
     """Takes a step that needs nothing, or one text, and says how it went."""
     user = viewer(request)
     asked = _visible(user, pk)
+    if transitions.who(verb).isdisjoint(selectors.actors(user, asked)):
+        raise PermissionDenied
     texts: dict[str, str] = {}
     if needs:
         form = SayForm(request.POST)
         if not form.is_valid():
-            if not selectors.actors(user, asked):
-                raise PermissionDenied
             messages.error(request, " ".join(str(error) for error in form.errors["text"]))
             return redirect("requests:detail", pk=pk)
         texts[needs] = form.cleaned_data["text"]
     try:
         service(request=asked, by=user, now=timezone.now(), **texts)
-    except services.RefusedError as refused:
+    except RefusedError as refused:
         messages.error(request, _said(refused))
     else:
         if done:
@@ -267,20 +276,26 @@ def _detail(asked: QuotaRequest, user: User, form: DecideForm | None = None) -> 
     now = timezone.now()
     who = selectors.actors(user, asked)
     shown = outcome_context(asked.plan, user, now) if asked.plan else {}
+    board = selectors.board(asked, now=now)
     return {
         **shown,
+        # Said beside the quota, from what is in force now; the plan would say it again.
+        "guarantees": [],
+        "guarantee_sentences": verdicts.guarantee_sentences(board.guarantee)
+        if board.guarantee
+        else [],
         "asked": asked,
         "now": now,
         "may": {verb: transitions.allowed(verb, asked.state, who) for verb in Verb},
         "decides": form or DecideForm(initial={"granted_extra_gpus": asked.extra_gpus}),
-        "mark": services.mark(asked),
-        "board": selectors.board(asked, now=now),
+        "mark": rules.mark(asked),
+        "board": board,
         "before": selectors.granted_before(asked),
         "events": selectors.trail(asked),
     }
 
 
-def _said(refused: services.RefusedError) -> str:
+def _said(refused: RefusedError) -> str:
     """The sentence of a refusal, with a link to the request it speaks of."""
     if refused.other is None:
         return refused.sentence

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from portal.accounts.models import User
-from portal.requests import services
+from portal.requests import rules, services
 from portal.requests.models import QuotaRequest, RequestState
 from tests.portal.requests.asking import SOON, nominal, reviewed
 from tests.worlds import NOW, World
@@ -17,7 +17,7 @@ SignedIn = Callable[[User], Client]
 
 def post(client: Client, request: QuotaRequest, decision: str, **values: object) -> int:
     address = reverse("requests:decide", args=[request.pk])
-    said = {"decision": decision, "seen": services.mark(request)} | values
+    said = {"decision": decision, "seen": rules.mark(request)} | values
     return client.post(address, said).status_code
 
 
@@ -67,7 +67,7 @@ def test_what_is_missing_is_said_and_nothing_is_decided(
 ) -> None:
     asked = reviewed(world, aiko, ben)
     address = reverse("requests:decide", args=[asked.pk])
-    said = {"decision": decision, "seen": services.mark(asked)} | values
+    said = {"decision": decision, "seen": rules.mark(asked)} | values
 
     page = signed_in(ben).post(address, said)
 
@@ -85,7 +85,7 @@ def test_the_second_of_two_decisions_is_told_clearly(
     post(client, asked, "approve")
     address = reverse("requests:decide", args=[asked.pk])
 
-    page = client.post(address, {"decision": "deny", "reason": "no", "seen": services.mark(asked)})
+    page = client.post(address, {"decision": "deny", "reason": "no", "seen": rules.mark(asked)})
 
     assert page.status_code == 409
     assert "This request is scheduled" in page.content.decode()
@@ -95,7 +95,7 @@ def test_a_page_that_was_left_open_decides_nothing(
     world: World, aiko: User, ben: User, signed_in: SignedIn
 ) -> None:
     asked = reviewed(world, aiko, ben)
-    seen = services.mark(asked)
+    seen = rules.mark(asked)
     services.simulate(request=asked, by=aiko, now=NOW)
 
     assert post(signed_in(ben), asked, "approve", seen=seen) == 409

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from portal.accounts.models import User
 from portal.policy.services import change_quota
-from portal.requests import services
+from portal.requests import clock, services
 from portal.requests.models import QuotaRequest, RequestState
 from tests.portal.requests.asking import ask, reviewed
 from tests.worlds import NOW, World
@@ -30,7 +30,7 @@ def test_ops_see_what_will_happen_when_and_when_it_reverts(
     assert "16 more H100 for speech" in text
     assert "from 24 to 40 on <b>1 Dec 12:00 JST</b>" in text
     assert "back to 24 on <b>29 Dec 12:00 JST</b>" in text
-    assert '64 → <b class="up">80 of 64, oversubscribed</b>' in text
+    assert "64 → <b>80 of 64 GPUs, oversubscribed</b>" in text
     asked.refresh_from_db()
     assert asked.state == RequestState.IN_REVIEW
 
@@ -136,7 +136,7 @@ def test_ops_may_undo_until_it_is_in_force_and_revoke_afterwards(
     assert reverse("requests:undo", args=[planned.pk]) in text
     assert reverse("requests:revoke", args=[planned.pk]) not in text
 
-    services.advance(now=NOW + timedelta(days=1))
+    clock.advance(now=NOW + timedelta(days=1))
     text = signed_in(ben).get(url(planned)).content.decode()
     assert reverse("requests:undo", args=[planned.pk]) not in text
     assert reverse("requests:revoke", args=[planned.pk]) in text

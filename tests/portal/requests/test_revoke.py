@@ -6,7 +6,7 @@ from django.test import Client
 from django.urls import reverse
 
 from portal.accounts.models import User
-from portal.requests import services
+from portal.requests import clock, services
 from portal.requests.models import QuotaRequest, RequestState
 from tests.portal.requests.asking import nominal, reviewed
 from tests.worlds import NOW, World
@@ -20,8 +20,8 @@ def url(request: QuotaRequest) -> str:
 
 def granted(world: World, aiko: User, ben: User) -> QuotaRequest:
     """In force for an hour by now."""
-    asked = reviewed(world, aiko, ben, starts_at=NOW - services.NOTICES[-1])
-    return services.approve(request=asked, by=ben, now=NOW - services.NOTICES[-1])
+    asked = reviewed(world, aiko, ben, starts_at=NOW - clock.NOTICES[-1])
+    return services.approve(request=asked, by=ben, now=NOW - clock.NOTICES[-1])
 
 
 def test_the_quota_goes_back_and_the_reason_is_kept(

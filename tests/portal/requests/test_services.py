@@ -9,8 +9,9 @@ from django.core.exceptions import PermissionDenied
 from portal.accounts.models import Office, User
 from portal.policy.models import Quota
 from portal.policy.services import change_quota
-from portal.requests import selectors, services
+from portal.requests import clock, rules, selectors, services, steps
 from portal.requests.models import QuotaRequest, RequestEvent, RequestState, Verb
+from portal.requests.steps import RefusedError
 from tests.portal.requests.asking import ask, nominal, reviewed
 from tests.worlds import NOW, World
 
@@ -31,7 +32,7 @@ def test_a_quota_for_a_time_comes_into_force_and_reverts_by_itself(
     ]  # fmt: skip
     states = []
     for at in (NOW, SOON, WEEKS_4 - timedelta(days=7), WEEKS_4, WEEKS_4 + timedelta(days=9)):
-        services.advance(now=at)
+        clock.advance(now=at)
         request.refresh_from_db()
         states.append(request.state)
     assert states == ["scheduled", "active", "expiring", "expired", "expired"]
@@ -41,9 +42,9 @@ def test_moving_along_twice_changes_nothing_more(world: World, aiko: User, ben: 
     request = reviewed(world, aiko, ben, starts_at=SOON, ends_at=WEEKS_4)
     services.approve(request=request, by=ben, now=NOW)
 
-    assert services.advance(now=SOON) == 1
+    assert clock.advance(now=SOON) == 1
     events = RequestEvent.objects.count()
-    assert services.advance(now=SOON) == 0
+    assert clock.advance(now=SOON) == 0
     assert RequestEvent.objects.count() == events
 
 
@@ -53,7 +54,7 @@ def test_a_clock_that_stood_still_for_months_catches_up_in_one_go(
     request = reviewed(world, aiko, ben, starts_at=SOON, ends_at=WEEKS_4)
     services.approve(request=request, by=ben, now=NOW)
 
-    services.advance(now=WEEKS_4 + timedelta(days=90))
+    clock.advance(now=WEEKS_4 + timedelta(days=90))
 
     request.refresh_from_db()
     assert request.state == RequestState.EXPIRED
@@ -67,10 +68,10 @@ def test_the_end_is_announced_no_earlier_than_half_way(
     request = reviewed(world, aiko, ben, starts_at=SOON, ends_at=end)
     services.approve(request=request, by=ben, now=NOW)
 
-    services.advance(now=end - timedelta(days=notice_days, seconds=1))
+    clock.advance(now=end - timedelta(days=notice_days, seconds=1))
     request.refresh_from_db()
     assert request.state == RequestState.ACTIVE
-    services.advance(now=end - timedelta(days=notice_days))
+    clock.advance(now=end - timedelta(days=notice_days))
     request.refresh_from_db()
     assert request.state == RequestState.EXPIRING
 
@@ -105,7 +106,7 @@ def test_a_part_lies_strictly_between_nothing_and_all(
 ) -> None:
     request = reviewed(world, aiko, ben)
 
-    with pytest.raises(services.RefusedError, match="between 0"):
+    with pytest.raises(RefusedError, match="between 0"):
         services.approve(request=request, by=ben, now=NOW, granted_extra_gpus=part)
 
 
@@ -124,13 +125,13 @@ def test_gpus_can_be_given_back(world: World, aiko: User, ben: User) -> None:
 def test_what_no_decision_could_put_in_force_is_refused(
     world: World, aiko: User, extra: int, sentence: str
 ) -> None:
-    with pytest.raises(services.RefusedError, match=sentence):
+    with pytest.raises(RefusedError, match=sentence):
         ask(world, aiko, extra_gpus=extra)
     assert not QuotaRequest.objects.exists()
 
 
 def test_an_oversize_justification_is_refused_in_services_too(world: World, aiko: User) -> None:
-    with pytest.raises(services.RefusedError, match="2001 characters; at most 2000"):
+    with pytest.raises(RefusedError, match="2001 characters; at most 2000"):
         ask(world, aiko, justification="x" * 2001)
 
 
@@ -147,7 +148,7 @@ def test_an_approval_is_undone_until_it_is_in_force(world: World, aiko: User, be
     assert nominal(world, SOON) == 24
     request = services.approve(request=request, by=ben, now=NOW)
     assert nominal(world, SOON) == 40
-    with pytest.raises(services.RefusedError, match="revoked, not undone"):
+    with pytest.raises(RefusedError, match="revoked, not undone"):
         services.undo(request=request, by=ben, now=SOON)
 
 
@@ -156,10 +157,10 @@ def test_quota_in_force_is_revoked_with_a_reason_and_goes_back_at_once(
 ) -> None:
     request = reviewed(world, aiko, ben, starts_at=SOON, ends_at=WEEKS_4)
     services.approve(request=request, by=ben, now=NOW)
-    services.advance(now=SOON)
+    clock.advance(now=SOON)
     later = SOON + timedelta(days=2)
 
-    with pytest.raises(services.RefusedError, match="Say why"):
+    with pytest.raises(RefusedError, match="Say why"):
         services.revoke(request=request, reason=" ", by=ben, now=later)
     request = services.revoke(request=request, reason="an incident", by=ben, now=later)
 
@@ -170,7 +171,7 @@ def test_quota_in_force_is_revoked_with_a_reason_and_goes_back_at_once(
 def test_a_denial_without_a_reason_is_refused(world: World, aiko: User, ben: User) -> None:
     request = reviewed(world, aiko, ben)
 
-    with pytest.raises(services.RefusedError, match="only with a reason"):
+    with pytest.raises(RefusedError, match="only with a reason"):
         services.deny(request=request, reason="  ", by=ben, now=NOW)
 
     request = services.deny(request=request, reason="full until May", by=ben, now=NOW)
@@ -201,7 +202,7 @@ def test_the_base_may_have_moved_then_it_must_be_simulated_again(
         starts_at=NOW, by=ben, because="incident", now=NOW,
     )  # fmt: skip
 
-    with pytest.raises(services.RefusedError, match="simulate again") as refused:
+    with pytest.raises(RefusedError, match="simulate again") as refused:
         services.approve(request=request, by=ben, now=NOW)
 
     assert refused.value.simulate_again
@@ -218,15 +219,15 @@ def test_what_was_changed_after_the_page_was_opened_is_not_decided(
     world: World, aiko: User, ben: User
 ) -> None:
     request = reviewed(world, aiko, ben)
-    seen = services.mark(request)
+    seen = rules.mark(request)
     request = edited(request, aiko, extra_gpus=32)
     assert request.state == RequestState.SUBMITTED
     request = services.open_review(request=request, by=ben, now=NOW)
 
-    with pytest.raises(services.RefusedError, match="changed after you opened it"):
+    with pytest.raises(RefusedError, match="changed after you opened it"):
         services.approve(request=request, by=ben, now=NOW, seen=seen)
 
-    services.approve(request=request, by=ben, now=NOW, seen=services.mark(request))
+    services.approve(request=request, by=ben, now=NOW, seen=rules.mark(request))
     assert nominal(world, SOON) == 56
 
 
@@ -237,7 +238,7 @@ def test_of_two_decisions_the_second_is_told_that_the_first_was_faster(
     second = QuotaRequest.objects.get(pk=first.pk)
     services.approve(request=first, by=ben, now=NOW)
 
-    with pytest.raises(services.RefusedError, match="scheduled"):
+    with pytest.raises(RefusedError, match="scheduled"):
         services.deny(request=second, reason="no", by=ben, now=NOW)
 
     assert Quota.objects.standing().filter(starts_at__gte=NOW).count() == 2
@@ -251,8 +252,8 @@ def test_a_step_from_a_state_that_has_passed_changes_no_row(
     services.withdraw(request=request, by=aiko, now=NOW)
     events = RequestEvent.objects.count()
 
-    with pytest.raises(services.RefusedError, match="faster"):
-        services._move(stale, Verb.APPROVE, by=ben, now=NOW)
+    with pytest.raises(RefusedError, match="faster"):
+        steps.move(stale, Verb.APPROVE, by=ben, now=NOW)
 
     assert RequestEvent.objects.count() == events
     assert QuotaRequest.objects.get().state == RequestState.WITHDRAWN
@@ -263,7 +264,7 @@ def test_a_second_pending_request_for_the_same_pool_is_refused_and_names_the_fir
 ) -> None:
     first = ask(world, aiko)
 
-    with pytest.raises(services.RefusedError, match="waits for a decision already") as refused:
+    with pytest.raises(RefusedError, match="waits for a decision already") as refused:
         ask(world, emi)
 
     assert refused.value.other == first
@@ -293,7 +294,7 @@ def test_a_change_whose_row_was_replaced_by_hand_does_not_claim_to_be_active(
     services.approve(request=request, by=ben, now=NOW)
     request.rows.update(cancelled_at=NOW)
 
-    services.advance(now=SOON)
+    clock.advance(now=SOON)
 
     request.refresh_from_db()
     assert request.state == RequestState.SUPERSEDED
@@ -309,7 +310,7 @@ def test_what_collides_with_a_change_already_planned_is_refused_with_its_sentenc
     )  # fmt: skip
     request = services.simulate(request=request, by=ben, now=NOW)
 
-    with pytest.raises(services.RefusedError, match="does not overlap"):
+    with pytest.raises(RefusedError, match="does not overlap"):
         services.approve(request=request, by=ben, now=NOW)
 
     request.refresh_from_db()
