@@ -36,13 +36,10 @@ def test_a_decision_has_its_form(page: Path) -> None:
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == FORM
 
 
-def test_decisions_are_numbered_without_gaps_and_all_listed() -> None:
-    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+def test_each_decision_has_a_number_of_its_own() -> None:
+    numbers = [page.stem[:4] for page in DECISIONS]
 
-    assert [page.stem[:4] for page in DECISIONS] == [
-        f"{number:04d}" for number in range(1, len(DECISIONS) + 1)
-    ]
-    assert all(f"decisions/{page.name}" in index for page in DECISIONS)
+    assert len(set(numbers)) == len(numbers)
 
 
 def test_every_page_of_the_docs_is_reached_from_their_first_page() -> None:

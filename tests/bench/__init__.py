@@ -1,0 +1,1 @@
+"""How fast the parts are: `make bench` measures them and writes the reference page."""
