@@ -21,7 +21,7 @@ class PersonAdmin(UserAdmin):
         *(UserAdmin.fieldsets or ()),
         (_("Office"), {"fields": ("office",)}),
     )
-    add_fieldsets: ClassVar[Any] = (
+    add_fieldsets: Any = (
         (None, {"classes": ("wide",), "fields": ("username", "email", "password1", "password2")}),
         (_("Office"), {"fields": ("office",)}),
     )
