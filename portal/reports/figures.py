@@ -90,7 +90,7 @@ def _layout(*, axis: str, rows: int) -> dict[str, Any]:
         "showlegend": False,
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "bargap": 0.35,
+        "bargap": 0.35 if rows > 4 else 0.7,
         "dragmode": False,
         "font": {"color": "@soft"},
         "xaxis": {

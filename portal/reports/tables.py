@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -83,6 +84,7 @@ class Row:
     label: Text
     tenant: str
     known_lane: bool
+    url: str
     cells: list[Cell]
 
 
@@ -242,12 +244,23 @@ def _table(
                 label=row["name"] or NAMELESS[scope],
                 tenant=row["tenant"] if scope == "project" else "",
                 known_lane=scope == "lane" and row["name"] in LANES,
+                url=_page_of(scope, row),
                 cells=[cell(row, column) for column in kept],
             )
             for row in rows
         ],
         total=[cell(total, column) for column in kept],
     )
+
+
+def _page_of(scope: str, row: Mapping[str, Any]) -> str:
+    """The page of a registered project or of a pool with quota; others have none."""
+    registered = {
+        "project": bool(row["tenant"]),
+        "pool": not pd.isna(row["entitled_gpu_hours"]),
+    }
+    known = registered.get(scope, False)
+    return reverse(f"dashboards:{scope}", args=[row["name"]]) if known else ""
 
 
 def _machine(value: Any) -> str:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from portal.access import viewer
-from portal.exhibits import Exhibit, Key
+from portal.exhibits import Exhibit
 from portal.http import Week, csv_response
 from portal.reports import definitions, figures, selectors, tables
 from portal.reports.selectors import Report
@@ -115,7 +115,6 @@ def _exhibits(report: Report) -> list[Exhibit]:
             csv_url=csv_url,
             note=_("median solid, p90 pale, a mark at the longest"),
             summary=_("Bars: median and p90 wait of each lane in hours, a mark at the longest."),
-            keys=[Key(name, name) for name in waits["name"]],
             why_empty=_("No job waited in this week."),
         ),
     ]

@@ -79,7 +79,7 @@ class TestAWeekWithRecords:
         assert "Asia/Tokyo JST" in said
         assert "closed" in said
         assert "Job records are known until 30 Nov 12:00 JST; the whole week is known." in said
-        assert "Monitoring data of tokyo: – there." in said
+        assert "Monitoring data of tokyo: – observed." in said
 
     def test_the_weeks_beside_it_are_one_click_away(self, ben: User, signed_in: SignIn) -> None:
         page = signed_in(ben).get("/weeks/2026-W48/").content.decode()
