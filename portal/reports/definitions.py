@@ -192,6 +192,7 @@ METRICS = (
 ROUNDING = _(
     "GPU-hours and job-hours are rounded to 0.1, ratios and the index to 0.001, waits to whole"
     " minutes, halves up, once, after everything is added up: page and file show the same digits."
+    " Rounded rows may therefore add up to a little more or less than their rounded total."
 )
 
 
