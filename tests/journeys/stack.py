@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 
 DATABASE = "sekisho_journeys"
 BROKER_NUMBER = 9
-SEED_SECONDS = 240
+SEED_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ def nominal_gpus(page: Page) -> int:
     return int(row.get_by_role("cell").last.inner_text())
 
 
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(900)  # the first of the journeys waits for the stack
 def test_a_lead_asks_and_sees_the_effect_on_everybody(open_as: Open, picture: Picture) -> None:
     page = open_as("aiko")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
@@ -67,7 +67,7 @@ def test_a_lead_asks_and_sees_the_effect_on_everybody(open_as: Open, picture: Pi
     expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
 
 
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(900)  # the first of the journeys waits for the stack
 def test_ops_sees_what_is_the_matter_and_decides(open_as: Open, picture: Picture) -> None:
     page = open_as("ben")
     picture(page, "ops-1-overview")

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.journeys.conftest import Open, Picture
 
-pytestmark = [pytest.mark.journey, pytest.mark.xdist_group("journeys"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.journey, pytest.mark.xdist_group("journeys"), pytest.mark.timeout(900)]
 
 PHONE = 360
 VIEWS: dict[str, dict[str, object]] = {

@@ -48,7 +48,7 @@ def on_screen(page: Page) -> Figures:
     return figures
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)  # the first of the journeys waits for the stack
 def test_the_weeks_file_holds_the_figures_of_the_screen(
     open_as: Open, picture: Picture, tmp_path: Path
 ) -> None:
