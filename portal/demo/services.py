@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max
 
-from portal.demo import history, story, world
+from portal.demo import conversations, history, story, world
 from portal.telemetry import services as telemetry
 from portal.telemetry.models import HourRollup, ImportBatch
 
@@ -42,7 +42,10 @@ def seed(*, now: datetime) -> Told:
     jobs = tick(now=now, told=told)
     newest: dict[str, Any] = HourRollup.objects.aggregate(hour=Max("hour"))
     start = max(newest["hour"] or told.history_start, told.history_start)
-    return Told(seeded=day is None, jobs=jobs, hours=history.write(told, start=start, end=now))
+    hours = history.write(told, start=start, end=now)
+    if day is None:
+        conversations.hold(now=now)
+    return Told(seeded=day is None, jobs=jobs, hours=hours)
 
 
 def tick(*, now: datetime, told: story.Story | None = None) -> int:

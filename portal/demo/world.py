@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 
 from planner.scenario import Scenario
 from portal.accounts.models import Office, User
-from portal.demo.story import Story
+from portal.demo.story import HISTORY, WARM_UP, Story
 from portal.fleet.models import Domain, Link, Outage, Pool, Region, Storage
 from portal.policy.models import (
     CheckpointRule,
@@ -63,10 +63,9 @@ PEOPLE = (
     Person("dana", "auditor: reads everything, changes nothing", office=Office.AUDITOR),
     Person("chidi", "leads robotics, a project of Raijin", tenant="raijin", project="robotics"),
 )
-# Four weeks ago music got GPUs that maps did not need.
+# Half-way through the story music got GPUs that maps did not need.
 MOVED_GPUS, MOVED_FROM, MOVED_TO, MOVED_IN = 4, "maps", "music", "tokyo-a-a100"
-MOVED_AGO = timedelta(weeks=4)
-BORROW_BEFORE_MOVE = "moved 4 GPUs of tokyo-a-a100 from maps to music"
+MOVED_BECAUSE = "moved 4 GPUs of tokyo-a-a100 from maps to music"
 
 
 @transaction.atomic
@@ -193,7 +192,7 @@ def _policy(scenario: Scenario, *, since: datetime) -> None:
 
 
 def _quotas(story: Story) -> None:
-    moved_at = story.history_start + (timedelta(weeks=8) - MOVED_AGO)
+    moved_at = story.start + (WARM_UP + HISTORY) / 2
     before = {MOVED_FROM: MOVED_GPUS, MOVED_TO: -MOVED_GPUS}
     for quota in story.trace.scenario.quotas:
         project = Project.objects.get(name=quota.project)
@@ -216,7 +215,7 @@ def _quotas(story: Story) -> None:
                 pool=pool,
                 nominal_gpus=quota.nominal,
                 starts_at=moved_at,
-                because=BORROW_BEFORE_MOVE,
+                because=MOVED_BECAUSE,
                 **limits,
             )
 
