@@ -7,6 +7,7 @@ story follows from the demo's first day.
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -39,7 +40,8 @@ class Exporter(BaseHTTPRequestHandler):
         self.send_header("Content-Type", TEXT)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        with suppress(BrokenPipeError):  # Prometheus gave up waiting; it asks again
+            self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         """Says nothing of every scrape."""

@@ -223,15 +223,19 @@ class Demo:
         self._wait_for(f"http://{HOST}:{port}/-/ready", "prometheus")
 
     def _collect_last_week(self) -> None:
+        whole = True
         for region in story.regions():
+            name = f"collect-{region}"
             status = self.children.run(
-                f"collect-{region}",
+                name,
                 [sys.executable, self.root / "manage.py", "collect", region, "--since", "7d"],
                 env=self.environ,
             )
             if status:
-                self.say(self._tail(f"collect-{region}", f"Not everything came from {region}."))
-        self.say("Live: the collectors have fetched the last week, and go on every five minutes.")
+                whole = False
+                self.say(self._tail(name, f"Not everything came from {region}; it is asked again."))
+        if whole:
+            self.say("Live: the last week is collected, and collecting goes on every five minutes.")
 
     def _keep(self, name: str, command: list[str | Path], *, text: str | None = None) -> None:
         """Starts a process without which the demo is not whole."""
@@ -288,6 +292,8 @@ def environment(*, data: Path) -> dict[str, str]:
         "SEKISHO_DATA_DIR": str(data),
         "SEKISHO_SECRET_KEY": _secret_key(data),
         "PYTHONUNBUFFERED": "1",
+        # A week is asked for at once while the machine is still busy starting.
+        "PROMETHEUS_READ_SECONDS": os.environ.get("PROMETHEUS_READ_SECONDS", "120"),
     }
 
 

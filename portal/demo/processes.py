@@ -70,6 +70,8 @@ class Children:
         child = self.start(name, command, env=env)
         status = child.wait()
         with self._lock:
+            if self._stopping:
+                raise StoppingError(name)
             self._running.pop(name, None)
         return status
 
