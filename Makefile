@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-reset setup test lint types contracts bench lock packages
+.PHONY: help demo demo-reset setup test lint types contracts bench lock packages messages
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,7 +37,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 
 # --- house: tests and checks -----------------------------------------------------------------
 
-test: packages $(VENV)/.dev ## Run all tests; installs and starts what they need (ARGS="-k word" narrows)
+test: packages $(VENV)/.dev messages ## Run all tests; installs and starts what they need (ARGS="-k word" narrows)
 	@exec $(PY) -m tests.services -- $(PY) -m pytest -n 2 --dist loadgroup $(ARGS)
 
 lint: $(VENV)/.dev ## Check style and formatting
@@ -56,6 +56,10 @@ bench: packages $(VENV)/.dev ## Measure speed; writes docs/reference/benchmarks.
 lock: ## Renew the pinned versions in constraints.txt (needs uv)
 	@uv pip compile --quiet --upgrade --no-emit-index-url --no-emit-find-links --no-header \
 	  --no-annotate --universal --python-version 3.11 --group dev pyproject.toml -o constraints.txt
+
+messages: $(VENV)/.dev # The translations in the form that the site reads
+	@if ls portal/locale/*/LC_MESSAGES/*.po >/dev/null 2>&1; then \
+	  $(BIN)/pybabel --quiet compile --directory portal/locale --domain django; fi
 
 packages: # Debian packages that the tests start; says what is missing when it may not install
 	@PYTHON="$(PYTHON)" tests/machine.sh
