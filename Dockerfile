@@ -10,12 +10,8 @@ COPY pyproject.toml constraints.txt CHANGELOG.md README.md ./
 COPY portal/version.py portal/__init__.py ./portal/
 RUN pip install --constraint constraints.txt .
 COPY . .
-# Static files lie in the image; a link in the data folder, which is a volume, leads to them.
-# The key is for this command only; no process that serves anybody ever has it.
-RUN pybabel compile --directory portal/locale --domain django \
-    && SEKISHO_DATA_DIR=/tmp/data SEKISHO_SECRET_KEY=for-the-build-only \
-        python manage.py collectstatic --noinput \
-    && mv /tmp/data/static /app/static
+# Static files need no step: WhiteNoise finds them in the code and in the installed packages.
+RUN pybabel compile --directory portal/locale --domain django
 
 FROM python:3.11-slim
 ENV PATH=/opt/venv/bin:$PATH \
