@@ -155,8 +155,8 @@ def _zone_name(at: datetime, zone: ZoneInfo) -> str:
 def _title(text: str, top: float) -> Figure:
     return {
         "xref": "paper", "yref": "paper", "x": 0, "y": top, "xanchor": "left", "yanchor": "bottom",
-        "xshift": -42, "yshift": 1, "showarrow": False, "text": f"<b>{text}</b>",
-        "font": {"color": "@ink", "size": 11},
+        "xshift": -42, "yshift": 1, "showarrow": False, "text": text,
+        "font": {"color": "@ink", "size": 11, "weight": 600},
     }  # fmt: skip
 
 
@@ -208,8 +208,8 @@ def marked(
             {
                 "xref": "x", "yref": "paper", "x": _when(begin, zone), "y": 1,
                 "yanchor": "top", "yshift": -3 - 20 * row, "xanchor": "right" if right else "left",
-                "xshift": -3 if right else 3, "showarrow": False, "text": f"<b>{mark.text}</b>",
-                "font": {"color": f"@{mark.tone}", "size": 11}, "bgcolor": "@card",
+                "xshift": -3 if right else 3, "showarrow": False, "text": mark.text,
+                "font": {"color": f"@{mark.tone}", "size": 11, "weight": 600}, "bgcolor": "@card",
                 "bordercolor": f"@{mark.tone}", "borderpad": 2, "borderwidth": 1,
             }
         )  # fmt: skip

@@ -100,9 +100,10 @@ def region_page(*, region: Region, window: Window, now: datetime, csv_url: str) 
     """Gathers a region: cards, attention, the one-axis chart and its pools."""
     pools = selectors.pools_of(region=region)
     names = [pool.name for pool in pools]
-    signals = selectors.signals(regions=[region.name], pools=names, window=window)
-    waiting = selectors.waiting_gpus(regions=[region.name], window=window)
-    checkpoints = selectors.storage(regions=[region.name], window=window)
+    at = selectors.generation()
+    signals = selectors.signals(regions=[region.name], pools=names, window=window, at=at)
+    waiting = selectors.waiting_gpus(regions=[region.name], window=window, at=at)
+    checkpoints = selectors.storage(regions=[region.name], window=window, at=at)
     done = selectors.work(
         window=window, now=now, regions=[region.name], pools=names, start=window.before[0]
     )

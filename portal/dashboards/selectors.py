@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import TypeVar, cast
 
 import pandas as pd
-from django.db.models import Q
+from django.core.cache import cache
+from django.db.models import Count, Q, Sum
 
 from portal.accounts.models import User
 from portal.dashboards import attention, measures
 from portal.dashboards.attention import Attention
 from portal.dashboards.windows import Window
 from portal.fleet.models import Outage, Pool, Region
-from portal.policy import selectors as policy
+from portal.policy.models import Quota
+from portal.requests.models import QuotaRequest, RequestState
 from portal.telemetry import selectors as telemetry
 from portal.telemetry import waits
-from portal.telemetry.models import CollectionRun, SignalFetch
+from portal.telemetry.models import CollectionRun, HourRollup, RunState, SignalFetch
 from portal.tenants.selectors import visible_projects
 
 GROUPS = {
@@ -25,8 +29,9 @@ GROUPS = {
     "queue": ("pending_", "wait_", "admitted_", "evicted_"),
     "storage": ("checkpoint_",),
 }
-ORDER = ("live", "late", "stale", "never")
 USUAL = timedelta(days=28)
+REMEMBERED_SECONDS = 120
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +122,49 @@ class Work:
         return waits.summary(self.submitted, by=by, as_of=self.as_of)
 
 
+def generation() -> str:
+    """Changes whenever hours were collected: what is remembered under it stays true."""
+    run = CollectionRun.objects.order_by("-pk").values_list("pk", "state").first()
+    newest = HourRollup.objects.order_by("-pk").values_list("pk", flat=True).first()
+    return f"{run}/{newest}"
+
+
+def _remembered(what: str, key: object, make: Callable[[], T]) -> T:
+    name = f"dashboards/{what}/{sha256(repr(key).encode()).hexdigest()}"
+    return cast("T", cache.get_or_set(name, make, REMEMBERED_SECONDS))
+
+
 def pools_of(*, region: Region | None = None) -> list[Pool]:
     """The pools of a region, or all."""
     pools = Pool.objects.select_related("domain__region", "storage__domain")
     return list(pools.filter(domain__region=region) if region else pools)
 
 
-def signals(*, regions: Collection[str], pools: Collection[str], window: Window) -> Signals:
+def hours_of(
+    signal: str,
+    *,
+    regions: Collection[str] | None,
+    start: datetime,
+    end: datetime,
+    by: Sequence[str],
+    at: str,
+) -> pd.DataFrame:
+    """Hours of a signal, remembered for as long as nothing new was collected (`at`)."""
+    return _remembered(
+        signal,
+        (regions and sorted(regions), start, end, by, at),
+        lambda: telemetry.hours(signal=signal, start=start, end=end, regions=regions, by=by),
+    )
+
+
+def signals(
+    *, regions: Collection[str], pools: Collection[str], window: Window, at: str
+) -> Signals:
     """The GPU signals of some pools over a window and the one before it."""
     start, end = window.before[0], window.end
     wide: dict[str, pd.DataFrame] = {}
     for name in ("quota_used_gpus", "gpu_engine_active_gpus", "gpu_reporting_gpus"):
-        rows = telemetry.hours(signal=name, start=start, end=end, regions=regions, by=("pool",))
+        rows = hours_of(name, regions=regions, start=start, end=end, by=("pool",), at=at)
         frame = measures.by_hour(rows[rows["pool"].isin(set(pools))], column="pool")
         wide[name] = pd.DataFrame(frame)
     held, active, reporting = wide.values()
@@ -139,10 +175,10 @@ def signals(*, regions: Collection[str], pools: Collection[str], window: Window)
     return Signals(hourly, held, active, reporting)
 
 
-def waiting_gpus(*, regions: Collection[str], window: Window) -> pd.DataFrame:
+def waiting_gpus(*, regions: Collection[str], window: Window, at: str) -> pd.DataFrame:
     """Per hour: GPUs that jobs wait for, one column per lane."""
-    rows = telemetry.hours(
-        signal="pending_gpus", start=window.start, end=window.end, regions=regions, by=("lane",)
+    rows = hours_of(
+        "pending_gpus", regions=regions, start=window.start, end=window.end, by=("lane",), at=at
     )
     frame = pd.DataFrame(measures.by_hour(rows, column="lane"))
     return frame.reindex(measures.grid(window.start, window.end))
@@ -159,17 +195,16 @@ class Storage:
     usual: tuple[float, float] | None
 
 
-def storage(*, regions: Collection[str], window: Window, pool: str | None = None) -> Storage:
-    """Checkpoint write times of some regions, or of one pool."""
-    rows = telemetry.hours(
-        signal="checkpoint_write_seconds",
+def storage(*, regions: Collection[str], window: Window, at: str) -> Storage:
+    """Checkpoint write times of some regions."""
+    rows = hours_of(
+        "checkpoint_write_seconds",
+        regions=regions,
         start=min(window.start, window.end - USUAL),
         end=window.end,
-        regions=regions,
-        by=("pool",),
+        by=(),
+        at=at,
     )
-    if pool is not None:
-        rows = rows[rows["pool"] == pool]
     hourly = measures.quantile_by_hour(rows, q=0.95)
     inside = rows[rows["hour"] >= pd.Timestamp(window.start)] if len(rows) else rows
     merged = measures.added(inside["buckets"]) if len(inside) else None
@@ -332,4 +367,66 @@ def attentions(
                 evictions=evictions,
             ),
         ]
+    )
+
+
+def nominal_by_hour(*, project: str, start: datetime, end: datetime) -> pd.Series[float]:
+    """A project's nominal quota over all pools, hour by hour; unknown where it had none."""
+    rows = (
+        Quota.objects.standing()
+        .filter(project__name=project, starts_at__lt=end)
+        .order_by("starts_at")
+        .values_list("pool__name", "starts_at", "nominal_gpus", "withdrawn")
+    )
+    hours = measures.grid(start, end)
+    pools: dict[str, pd.Series[float]] = {}
+    for pool, starts_at, nominal, withdrawn in rows:
+        series = pools.setdefault(pool, pd.Series(float("nan"), index=hours))
+        series[hours >= pd.Timestamp(starts_at)] = float("nan") if withdrawn else float(nominal)
+    frame = pd.DataFrame(pools, index=hours)
+    return frame.sum(axis=1, min_count=1)
+
+
+def held_by(
+    *,
+    by: str,
+    projects: Collection[str] | None,
+    pools: Collection[str] | None,
+    regions: Collection[str] | None,
+    window: Window,
+    at: str,
+) -> pd.DataFrame:
+    """GPUs held per hour, one column per pool or project."""
+    rows = hours_of(
+        "quota_used_gpus", regions=regions, start=window.start, end=window.end,
+        by=("pool", "project"), at=at,
+    )  # fmt: skip
+    if projects is not None:
+        rows = rows[rows["project"].isin(set(projects))]
+    if pools is not None:
+        rows = rows[rows["pool"].isin(set(pools))]
+    frame = pd.DataFrame(measures.by_hour(rows, column=by))
+    return frame.reindex(measures.grid(window.start, window.end))
+
+
+def open_requests(user: User, *, most: int) -> list[QuotaRequest]:
+    """Requests that wait for a decision, the oldest first; only those of projects they may see."""
+    waiting = QuotaRequest.objects.filter(
+        state__in=[RequestState.SUBMITTED, RequestState.IN_REVIEW]
+    ).select_related("project__tenant", "pool", "requested_by")
+    if not user.sees_all_tenants:
+        waiting = waiting.filter(project__in=visible_projects(user))
+    return list(waiting.order_by("submitted_at", "pk")[:most])
+
+
+def last_runs(*, region: Region, most: int) -> list[CollectionRun]:
+    """The newest collections of a region, with how many of their fetches failed."""
+    return list(
+        CollectionRun.objects.filter(region=region)
+        .annotate(
+            asked=Count("fetches"),
+            failed=Count("fetches", filter=Q(fetches__state=RunState.FAILED)),
+            came=Sum("fetches__samples"),
+        )
+        .order_by("-started_at")[:most]
     )

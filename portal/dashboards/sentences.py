@@ -85,7 +85,7 @@ def _all_urgent(item: Attention, seen: Collection[str], zone: ZoneInfo) -> str:
     if item.projects[0] not in seen:
         return ""
     return gettext(
-        "%(project)s marks %(share)s of its %(jobs)s jobs as emergency: a lane for everything protects nothing."
+        "%(share)s of its %(jobs)s jobs are marked emergency: a lane for everything protects nothing."
     ) % {
         "project": item.projects[0],
         "share": ratio(item.values["share"]),

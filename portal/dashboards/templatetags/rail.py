@@ -7,9 +7,10 @@ from typing import Any
 from django import template
 from django.db.models import F, Sum
 from django.urls import NoReverseMatch, reverse
-from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext
 
 from portal.accounts.models import User
+from portal.dashboards.labels import region_label
 from portal.fleet.models import Region
 from portal.requests.models import QuotaRequest, RequestState
 from portal.tenants.selectors import visible_projects
@@ -17,12 +18,6 @@ from portal.tenants.selectors import visible_projects
 register = template.Library()
 
 OPEN = [RequestState.SUBMITTED, RequestState.IN_REVIEW]
-
-
-def region_label(region: Region) -> str:
-    """The region's name in the reader's language."""
-    japanese = (get_language() or "").startswith("ja")
-    return (region.label_ja if japanese else "") or region.label or region.name
 
 
 def pending_requests(user: User) -> int:
