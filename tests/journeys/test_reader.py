@@ -23,7 +23,7 @@ def in_file(path: Path) -> Figures:
 
 
 def on_screen(page: Page) -> Figures:
-    """The page's cells by scope, row label and the column that its heading is defined as."""
+    """The page's cells by scope, row name and the column that its heading is defined as."""
     found: Figures = page.evaluate(
         """() => {
           const terms = [...document.querySelectorAll("dl.meanings dt")];
@@ -36,7 +36,7 @@ def on_screen(page: Page) -> Figures:
                 (head) => columns[head.textContent.trim()]);
               for (const row of table.querySelectorAll("tbody tr"))
                 [...row.querySelectorAll("td data")].forEach((cell, at) => cells.push([
-                  section.id.slice(3), row.querySelector("th").firstChild.textContent.trim(),
+                  section.id.slice(3), row.dataset.name,
                   heads[at], cell.getAttribute("value"), cell.textContent.trim()]));
             }
           return cells;

@@ -29,7 +29,7 @@ def cells(response: Any, table: str) -> dict[str, list[str]]:
     html = response.content.decode()
     body = html[html.index(f'id="{table}"') :].split("</table>")[0]
     rows = {}
-    for row in re.findall(r"<tr>(.*?)</tr>", body, flags=re.S)[1:]:
+    for row in re.findall(r"<tr[^>]*>(.*?)</tr>", body, flags=re.S)[1:]:
         head = re.sub(r"<div.*?</div>|<[^>]+>", "", row.split("</th>")[0]).strip()
         rows[head] = re.findall(r'<data value="([^"]*)">', row)
     return rows
