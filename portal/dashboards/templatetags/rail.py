@@ -12,20 +12,9 @@ from django.utils.translation import gettext
 from portal.accounts.models import User
 from portal.dashboards.labels import region_label
 from portal.fleet.models import Region
-from portal.requests.models import QuotaRequest, RequestState
-from portal.tenants.selectors import visible_projects
+from portal.requests.selectors import pending_count
 
 register = template.Library()
-
-OPEN = [RequestState.SUBMITTED, RequestState.IN_REVIEW]
-
-
-def pending_requests(user: User) -> int:
-    """How many requests wait for a decision that this person gives, or hopes for."""
-    waiting = QuotaRequest.objects.filter(state__in=OPEN)
-    if not user.sees_all_tenants:
-        waiting = waiting.filter(project__in=visible_projects(user))
-    return waiting.count()
 
 
 def _address(name: str) -> str:
@@ -61,7 +50,7 @@ def rail(context: dict[str, Any]) -> dict[str, object]:
             "label": label,
             "url": _address(target),
             "on": here in places or here.split(":")[0] in places,
-            "count": pending_requests(user) if target == "requests:index" else None,
+            "count": pending_count(user) if target == "requests:index" else None,
             "count_title": gettext("waiting for a decision"),
         }
         for label, target, places in pages
