@@ -179,7 +179,7 @@ def approve(
         granted = request.extra_gpus if granted_extra_gpus is None else granted_extra_gpus
         if verb is Verb.APPROVE_PART and not rules.is_part(granted, request.extra_gpus):
             raise RefusedError(
-                _("A part of %(asked)+d GPUs lies between 0 and %(asked)+d, without both.")
+                _("A part of %(asked)+d GPUs is more than none and less than all of them.")
                 % {"asked": request.extra_gpus}
             )
         starts_at = max(request.starts_at, now)

@@ -106,7 +106,7 @@ def test_a_part_lies_strictly_between_nothing_and_all(
 ) -> None:
     request = reviewed(world, aiko, ben)
 
-    with pytest.raises(RefusedError, match="between 0"):
+    with pytest.raises(RefusedError, match="more than none and less than all"):
         services.approve(request=request, by=ben, now=NOW, granted_extra_gpus=part)
 
 
