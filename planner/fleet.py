@@ -62,6 +62,10 @@ class Pool:
     purpose: Purpose = Purpose.TRAINING
     premium: bool = False
 
+    def __post_init__(self) -> None:
+        """Take the word of the file for the purpose; anything else is a ValueError at once."""
+        object.__setattr__(self, "purpose", Purpose(self.purpose))
+
     @property
     def gpus(self) -> int:
         """Count all GPUs of the pool."""

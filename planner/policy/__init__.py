@@ -16,3 +16,15 @@ class PolicySettings:
     victims: Victims = Victims.YOUNGEST
     reclaim: Reclaim = Reclaim.NEVER
     backfill: Backfill = Backfill.NONE
+
+    def __post_init__(self) -> None:
+        """Take the words of the file for the rules; anything else is a ValueError at once."""
+        for field, words in (
+            ("order", Order),
+            ("placement", Placement),
+            ("victims", Victims),
+            ("reclaim", Reclaim),
+            ("backfill", Backfill),
+        ):
+            # The engine compares by identity: a mere string would pass for some other rule.
+            object.__setattr__(self, field, words(getattr(self, field)))

@@ -32,6 +32,11 @@ class Lane:
     max_requeues: int | None = None
     queueing: Queueing = Queueing.BEST_EFFORT
 
+    def __post_init__(self) -> None:
+        """Take the words of the file for the rules; anything else is a ValueError at once."""
+        object.__setattr__(self, "recovery", Recovery(self.recovery))
+        object.__setattr__(self, "queueing", Queueing(self.queueing))
+
 
 def lanes_in_turn(lanes: Sequence[Lane]) -> list[int]:
     """List the lanes (by number) in the order of a pass: highest rank first, ties in file order."""

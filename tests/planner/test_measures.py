@@ -1,5 +1,7 @@
 """What the measures say of runs that can be worked out by hand."""
 
+import pickle
+
 import pytest
 
 from planner import simulate
@@ -174,3 +176,10 @@ def test_every_reason_has_its_sentences() -> None:
     assert set(SENTENCES) == set(Reason)
     assert all(sentence.en.endswith(".") for sentence in SENTENCES.values())
     assert all(sentence.ja.endswith("。") for sentence in SENTENCES.values())
+
+
+def test_a_trace_that_was_pickled_has_the_same_records(eviction: Trace) -> None:
+    again = pickle.loads(pickle.dumps(eviction))
+    assert records(again.jobs) == records(eviction.jobs)
+    assert records(again.evictions) == records(eviction.evictions)
+    assert records(goodput.by(again)) == records(goodput.by(eviction))

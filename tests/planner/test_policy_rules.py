@@ -1,5 +1,6 @@
 """The rules of the five dimensions, each by itself, against published numbers or brute force."""
 
+import dataclasses
 import random
 from decimal import Decimal
 from fractions import Fraction
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from planner import simulate
 from planner.__main__ import records
 from planner.fleet import Outage, Storage
+from planner.policy import PolicySettings
 from planner.policy.checkpoint import (
     back_off_seconds,
     spent,
@@ -21,9 +23,10 @@ from planner.policy.checkpoint import (
     writes_in,
 )
 from planner.policy.placement import Nodes
-from planner.policy.priority import DominantShares
+from planner.policy.priority import DominantShares, Lane
 from planner.policy.quota import Accounts, Quota
 from planner.scenario import ScenarioError
+from planner.vocabulary import Placement, Queueing, Recovery
 from tests.planner.building import job, scenario
 
 # --- Quota: the numbers of Kueue's documentation (two queues of 9 and 12 in one cohort)
@@ -123,6 +126,15 @@ def test_a_rule_no_engine_follows_yet_is_refused_by_its_path(
     with pytest.raises(ScenarioError, match="not yet simulated") as caught:
         simulate(scenario(job("a"), policy=policy))
     assert caught.value.problems[0].path == path
+
+
+def test_rules_may_be_given_by_their_words_but_not_by_others() -> None:
+    by_word = dataclasses.replace(PolicySettings(), placement="pack")  # type: ignore[arg-type]
+    assert by_word.placement is Placement.PACK
+    lane = Lane("a", 1, queueing="strict", recovery="suspend")  # type: ignore[arg-type]
+    assert (lane.queueing, lane.recovery) == (Queueing.STRICT, Recovery.SUSPEND)
+    with pytest.raises(ValueError, match="lifo"):
+        PolicySettings(order="lifo")  # type: ignore[arg-type]
 
 
 # --- Placement
