@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from portal.accounts.models import User
 from portal.fleet.models import Pool
+from portal.requests import clock
 from portal.requests import services as requests
 from portal.requests.models import QuotaRequest
 from portal.tenants.models import Project
@@ -39,7 +40,7 @@ def hold(*, now: datetime) -> list[QuotaRequest]:
         "chidi", "robotics", "osaka-a-a100", 8, now=now - timedelta(hours=20), weeks=4,
         why="Gripper runs wait half a day in Osaka, beside the data they need.",
     )  # fmt: skip
-    requests.advance(now=now)
+    clock.advance(now=now)
     return [denied, active, pending]
 
 
