@@ -67,7 +67,7 @@ packages: # Debian packages that the tests start; says what is missing when it m
 $(VENV)/.dev: pyproject.toml constraints.txt
 	@echo "Installing the pinned packages into $(VENV)"
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --requirement constraints.txt
+	@$(PY) -m pip install --quiet --quiet --disable-pip-version-check --requirement constraints.txt
 	@touch $@
 
 # --- end of house ----------------------------------------------------------------------------
