@@ -6,6 +6,7 @@ the names that the reader may not see.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -167,7 +168,7 @@ def storage_stalls(
             Attention(
                 Kind.STORAGE_STALL, "warn", region, since=stretch.start, until=stretch.end,
                 values={
-                    "fall": None if pd.isna(fall) else max(fall, 0.0),
+                    "fall": None if math.isnan(fall) else max(fall, 0.0),
                     "evictions": float(lost),
                     "peak_seconds": float(peak),
                     "usual_seconds": usual_high,

@@ -106,7 +106,7 @@ def stall_marks(found: Sequence[Attention]) -> list[Mark]:
 def quota_marks(changes: pd.DataFrame, *, most: int = 4) -> list[Mark]:
     """Changes of nominal quota as labels; the newest few, one for those of the same instant."""
     found = []
-    for at, rows in changes.groupby("at", sort=True):
+    for _at, rows in changes.groupby("at", sort=True):
         if len(rows) == 1:
             row = rows.iloc[0]
             text = gettext("quota %(before)s → %(after)s") % {
@@ -115,7 +115,7 @@ def quota_marks(changes: pd.DataFrame, *, most: int = 4) -> list[Mark]:
             }
         else:
             text = gettext("%(n)d quota changes") % {"n": len(rows)}
-        found.append(Mark(at.to_pydatetime(), None, text, "accent"))
+        found.append(Mark(rows["at"].iloc[0].to_pydatetime(), None, text, "accent"))
     return found[-most:]
 
 
@@ -161,7 +161,7 @@ def region_table(
         table[f"gpus_waiting_{lane or 'no_lane'}"] = waiting[lane].reindex(shown.index)
     table["checkpoint_write_p95_seconds"] = checkpoints.hourly.reindex(shown.index)
     table = table.round(2)
-    table.insert(0, "hour", table.index.tz_convert(window.zone))
+    table.insert(0, "hour", pd.DatetimeIndex(table.index).tz_convert(window.zone))
     return table.reset_index(drop=True)
 
 
@@ -224,10 +224,12 @@ def one_axis(
         csv_url=csv_url,
         note=window_note(window),
         summary=gettext(
-            "GPU use, waiting GPUs by lane and checkpoint write times over the window; the table holds every hour."
+            "GPU use, waiting GPUs by lane and checkpoint write times over the window; the "
+            "table holds every hour."
         ),
         keys=keys(list(waiting.columns)),
         why_empty=gettext(
-            "Nothing was collected in this window. Choose a longer one, or look at the data quality page for what went wrong."
+            "Nothing was collected in this window. Choose a longer one, or look at the data "
+            "quality page for what went wrong."
         ),
     )

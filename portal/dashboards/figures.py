@@ -106,7 +106,7 @@ def _axis(domain: tuple[float, float], top: float | None, ticks: int = 3) -> Fig
 
 
 def layout(*, start: datetime, end: datetime, zone: ZoneInfo, height: int, bottom: str) -> Figure:
-    """What all figures over time share: one axis of time in the region's own clock, its zone named."""
+    """What all figures over time share: the region's own clock, its zone named."""
     return {
         "height": height,
         "margin": {"l": 46, "r": 8, "t": 18, "b": 44},

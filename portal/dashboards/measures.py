@@ -52,10 +52,11 @@ def compute(
     end: datetime,
 ) -> pd.DataFrame:
     """Per hour: GPUs in use, held but idle, free, and those that report. A gap is a row of NaN."""
-    frame = pd.DataFrame(index=grid(start, end))
-    frame["total"] = _on(frame.index, reporting)
-    frame["held"] = _on(frame.index, held)
-    frame["in_use"] = _on(frame.index, active)
+    hours = grid(start, end)
+    frame = pd.DataFrame(index=hours)
+    frame["total"] = _on(hours, reporting)
+    frame["held"] = _on(hours, held)
+    frame["in_use"] = _on(hours, active)
     # Activity can exceed what the queue counts as held by a sample's width: held then is the floor.
     frame["idle"] = (frame["held"] - frame["in_use"]).clip(lower=0)
     busy = frame[["held", "in_use"]].max(axis=1, skipna=False)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import pandas as pd
 from django.utils.translation import gettext
 
 from portal.dashboards import pages, project_pages, selectors, windows
@@ -80,7 +80,10 @@ def project_rows(*, projects: list[Project], window: Window, now: datetime) -> l
                 "waits": record(waits, project.name),
                 "waiting": int((waiting["project"] == project.name).sum()),
                 "lost": float(lost),
-                **{name: None if pd.isna(value) else float(value) for name, value in sums.items()},
+                **{
+                    name: None if math.isnan(value) else float(value)
+                    for name, value in sums.items()
+                },
             }
         )
     return rows

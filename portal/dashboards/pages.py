@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
-from django.urls import reverse
 
-from portal.dashboards import attention, exhibits, selectors
+from portal.dashboards import exhibits, selectors
 from portal.dashboards.attention import Attention
 from portal.dashboards.selectors import Freshness, Signals, Storage, Work
 from portal.dashboards.windows import Window
@@ -25,10 +24,10 @@ Row = dict[str, Any]
 
 
 def record(frame: pd.DataFrame, *keys: Any) -> Row:
-    """One row of a grouped frame by the values of its first columns; empty when there is none."""
+    """One row of a grouped frame by the values of its first columns; all unknown without one."""
     for column, key in zip(frame.columns, keys, strict=False):
         frame = frame[frame[column] == key]
-    return records(frame.head(1))[0] if len(frame) else {}
+    return records(frame.head(1))[0] if len(frame) else dict.fromkeys(map(str, frame.columns))
 
 
 def records(frame: pd.DataFrame) -> list[Row]:
@@ -143,7 +142,7 @@ def region_page(*, region: Region, window: Window, now: datetime, csv_url: str) 
         pools=pool_rows(
             pools, free=free, signals=signals, done=done, held=held, quotas=quotas, window=window
         ),
-        freshness=groups,
+        freshness=selectors.in_short(groups),
         live=any(group.state == "live" for group in groups),
         coverage=coverage,
         figures=_figures(pools, free, held, groups, signals, done, checkpoints, window),
@@ -180,7 +179,9 @@ def _figures(
         use_change=None if use is None or use_before is None else use - use_before,
         primary=primary,
         primary_change=(
-            primary["p95_seconds"] - before["p95_seconds"] if primary and before else None
+            primary["p95_seconds"] - before["p95_seconds"]
+            if primary["jobs"] and before["jobs"]
+            else None
         ),
         lost_gpu_seconds=lost,
         lost_ratio=None if lost is None or not held_seconds else lost / held_seconds,
@@ -230,4 +231,4 @@ def pool_rows(
 
 def _total(frame: pd.DataFrame, column: str) -> float | None:
     total = frame[column].astype("float64").sum(min_count=1)
-    return None if pd.isna(total) else float(total)
+    return None if math.isnan(total) else float(total)

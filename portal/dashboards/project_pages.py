@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +18,7 @@ from portal.dashboards.figures import LANES
 from portal.dashboards.pages import Row, free_now, pool_rows, records
 from portal.dashboards.selectors import Freshness, Work
 from portal.dashboards.windows import Window
-from portal.exhibits import Exhibit
+from portal.exhibits import Exhibit, Key
 from portal.fleet.models import Pool, Region
 from portal.policy import selectors as policy
 from portal.telemetry import selectors as telemetry
@@ -150,7 +151,7 @@ def project_page(*, project: Project, window: Window, now: datetime, csv_url: st
     nominal = selectors.nominal_by_hour(project=project.name, start=window.start, end=window.end)
     changed = policy.changes(start=window.start, end=window.end, project=project)
     table = held.round(2).assign(nominal_gpus=nominal)
-    table.insert(0, "hour", held.index.tz_convert(window.zone))
+    table.insert(0, "hour", pd.DatetimeIndex(held.index).tz_convert(window.zone))
     exhibit = _held_exhibit(
         held=held,
         limit=nominal,
@@ -195,7 +196,7 @@ class PoolPage:
 def pool_page(
     *, pool: Pool, seen: Collection[str], window: Window, now: datetime, csv_url: str
 ) -> PoolPage:
-    """Gathers a pool: quota by project, use over time, who waits. Projects not seen stay unnamed."""
+    """Gathers a pool: quota by project, use over time, who waits. Others stay unnamed."""
     region = pool.domain.region
     at = selectors.generation()
     signals = selectors.signals(regions=[region.name], pools=[pool.name], window=window, at=at)
@@ -222,7 +223,7 @@ def pool_page(
     )
     over_time = fold(over_time, seen=seen, others=gettext("others"))
     table = over_time.round(2)
-    table.insert(0, "hour", over_time.index.tz_convert(window.zone))
+    table.insert(0, "hour", pd.DatetimeIndex(over_time.index).tz_convert(window.zone))
     fresh = telemetry.freshness(region=region.name, now=now)
     guarded = policy.oversubscription(at=now)
     exhibit = _held_exhibit(
@@ -240,7 +241,7 @@ def pool_page(
     )
     return PoolPage(
         pool=row,
-        freshness=selectors.freshness_of(fresh),
+        freshness=selectors.in_short(selectors.freshness_of(fresh)),
         quotas=records(quota[named]),
         others=_others(quota[~named]),
         waiting=lane_order(records(by_lane.reset_index())),
@@ -267,7 +268,7 @@ def _others(quota: pd.DataFrame) -> Row:
     totals: dict[str, Any] = {"projects": len(quota)}
     for column in ("used", "borrowed", "nominal_gpus"):
         total = quota[column].astype("float64").sum(min_count=1)
-        totals[column] = None if pd.isna(total) else float(total)
+        totals[column] = None if math.isnan(total) else float(total)
     return totals
 
 
@@ -314,5 +315,8 @@ def _held_exhibit(
         sources=found,
         csv_url=csv_url,
         note=window_note(window),
+        keys=[
+            Key(f"series-{min(place, 5)}", str(column)) for place, column in enumerate(held.columns)
+        ],
         why_empty=gettext("Nothing was held in this window, or nothing was collected."),
     )

@@ -21,6 +21,7 @@ from portal.policy.models import Quota
 from portal.requests.models import QuotaRequest, RequestState
 from portal.telemetry import selectors as telemetry
 from portal.telemetry import waits
+from portal.telemetry.histograms import added
 from portal.telemetry.models import CollectionRun, HourRollup, RunState, SignalFetch
 from portal.tenants.selectors import visible_projects
 
@@ -30,6 +31,7 @@ GROUPS = {
     "storage": ("checkpoint_",),
 }
 USUAL = timedelta(days=28)
+ALIKE = timedelta(minutes=10)
 REMEMBERED_SECONDS = 120
 T = TypeVar("T")
 
@@ -207,7 +209,7 @@ def storage(*, regions: Collection[str], window: Window, at: str) -> Storage:
     )
     hourly = measures.quantile_by_hour(rows, q=0.95)
     inside = rows[rows["hour"] >= pd.Timestamp(window.start)] if len(rows) else rows
-    merged = measures.added(inside["buckets"]) if len(inside) else None
+    merged = added(inside["buckets"]) if len(inside) else None
     hours = measures.grid(window.start, window.end)
     # Buckets are added up before a quantile is asked for: never a mean of quantiles.
     stepped = measures.quantile_by_hour(inside, q=0.95, hours=window.step_hours)
@@ -263,11 +265,20 @@ def freshness_of(frame: pd.DataFrame) -> list[Freshness]:
         if seen.empty:
             found.append(Freshness(group, "never", None))
             continue
-        oldest = seen.loc[seen["age_seconds"].idxmax()]
+        oldest = seen.sort_values("age_seconds").iloc[-1]
         found.append(
             Freshness(group, str(oldest["state"]), oldest["last_sample_at"].to_pydatetime())
         )
     return found
+
+
+def in_short(groups: list[Freshness]) -> list[Freshness]:
+    """One entry instead of several where all groups are in the same state and equally old."""
+    times = [group.last_sample_at for group in groups if group.last_sample_at]
+    same = len({group.state for group in groups}) == 1
+    if not same or (times and max(times) - min(times) > ALIKE):
+        return groups
+    return [Freshness("", groups[0].state, min(times, default=None))]
 
 
 def outages(*, region: Region, start: datetime, end: datetime) -> list[Outage]:

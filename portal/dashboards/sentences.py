@@ -70,13 +70,17 @@ def _starvation(item: Attention, seen: Collection[str], zone: ZoneInfo) -> str:
     n = int(item.values["jobs"] or 0)
     if item.projects[0] in seen:
         return ngettext(
-            "%(n)d %(lane)s run waits %(wait)s or longer inside its own quota while %(borrower)s borrows %(gpus)s GPUs above its quota.",
-            "%(n)d %(lane)s runs wait %(wait)s or longer inside their own quota while %(borrower)s borrows %(gpus)s GPUs above its quota.",
+            "%(n)d %(lane)s run waits %(wait)s or longer inside its own quota while "
+            "%(borrower)s borrows %(gpus)s GPUs above its quota.",
+            "%(n)d %(lane)s runs wait %(wait)s or longer inside their own quota while "
+            "%(borrower)s borrows %(gpus)s GPUs above its quota.",
             n,
         ) % values  # fmt: skip
     return ngettext(
-        "%(n)d %(lane)s run waits %(wait)s or longer inside its own quota while another project borrows %(gpus)s GPUs above its quota.",
-        "%(n)d %(lane)s runs wait %(wait)s or longer inside their own quota while another project borrows %(gpus)s GPUs above its quota.",
+        "%(n)d %(lane)s run waits %(wait)s or longer inside its own quota while another "
+        "project borrows %(gpus)s GPUs above its quota.",
+        "%(n)d %(lane)s runs wait %(wait)s or longer inside their own quota while another "
+        "project borrows %(gpus)s GPUs above its quota.",
         n,
     ) % values  # fmt: skip
 
@@ -85,7 +89,8 @@ def _all_urgent(item: Attention, seen: Collection[str], zone: ZoneInfo) -> str:
     if item.projects[0] not in seen:
         return ""
     return gettext(
-        "%(share)s of its %(jobs)s jobs are marked emergency: a lane for everything protects nothing."
+        "%(share)s of its %(jobs)s jobs are marked emergency: a lane for everything protects "
+        "nothing."
     ) % {
         "project": item.projects[0],
         "share": ratio(item.values["share"]),
@@ -96,8 +101,10 @@ def _all_urgent(item: Attention, seen: Collection[str], zone: ZoneInfo) -> str:
 def _checkpoint_domain(item: Attention, seen: Collection[str], zone: ZoneInfo) -> str:
     n = int(item.values["jobs"] or 0)
     return ngettext(
-        "Checkpoints go to %(storage)s, in the failure domain of the pool itself: with %(domain)s, the %(work)s of %(n)d running job would be lost too.",
-        "Checkpoints go to %(storage)s, in the failure domain of the pool itself: with %(domain)s, the %(work)s of %(n)d running jobs would be lost too.",
+        "Checkpoints go to %(storage)s, in the failure domain of the pool itself: with "
+        "%(domain)s, the %(work)s of %(n)d running job would be lost too.",
+        "Checkpoints go to %(storage)s, in the failure domain of the pool itself: with "
+        "%(domain)s, the %(work)s of %(n)d running jobs would be lost too.",
         n,
     ) % {
         "storage": item.values["storage"],
@@ -121,20 +128,24 @@ def _storage_stall(item: Attention, seen: Collection[str], zone: ZoneInfo) -> st
     if item.values["fall"] is None:
         return (
             gettext(
-                "From %(from)s, for %(long)s, checkpoint writes took up to %(peak)s (usually at most %(usual)s); use is not known for that time."
+                "From %(from)s, for %(long)s, checkpoint writes took up to %(peak)s (usually "
+                "at most %(usual)s); use is not known for that time."
             )
             % values
         )
     if item.values["evictions"]:
         return (
             gettext(
-                "From %(from)s, for %(long)s, use fell %(fall)s while checkpoint writes took up to %(peak)s (usually at most %(usual)s): storage, beside %(n)s evictions."
+                "From %(from)s, for %(long)s, use fell %(fall)s while checkpoint writes took "
+                "up to %(peak)s (usually at most %(usual)s): storage, beside %(n)s evictions."
             )
             % values
         )
     return (
         gettext(
-            "From %(from)s, for %(long)s, use fell %(fall)s because of storage, not of compute: checkpoint writes took up to %(peak)s (usually at most %(usual)s); nobody was preempted."
+            "From %(from)s, for %(long)s, use fell %(fall)s because of storage, not of "
+            "compute: checkpoint writes took up to %(peak)s (usually at most %(usual)s); "
+            "nobody was preempted."
         )
         % values
     )
@@ -145,7 +156,8 @@ def _stale(item: Attention, seen: Collection[str], zone: ZoneInfo) -> str:
     if item.values["signals"] == item.values["all"]:
         return (
             gettext(
-                "Prometheus has not answered for %(age)s: this page shows the last good data, not the present."
+                "Prometheus has not answered for %(age)s: this page shows the last good data, "
+                "not the present."
             )
             % values
         )
@@ -154,7 +166,8 @@ def _stale(item: Attention, seen: Collection[str], zone: ZoneInfo) -> str:
 
 def _never(item: Attention, seen: Collection[str], zone: ZoneInfo) -> str:
     return gettext(
-        "Nothing was ever collected here. Set the Prometheus address of this region and run the collector."
+        "Nothing was ever collected here. Set the Prometheus address of this region and run "
+        "the collector."
     )
 
 

@@ -15,6 +15,7 @@ from portal import http
 from portal.access import viewer
 from portal.accounts.models import User
 from portal.dashboards import overviews, pages, project_pages, selectors, sentences, windows
+from portal.dashboards.attention import worst_first
 from portal.dashboards.labels import region_label
 from portal.dashboards.windows import Window
 from portal.fleet.models import Pool, Region
@@ -57,7 +58,7 @@ def _all(user: User, now: datetime) -> dict[str, object]:
     return {
         "regions": found,
         "attentions": sentences.say(
-            [item for place in found for item in place.attentions],
+            worst_first(item for place in found for item in place.attentions),
             seen=selectors.names_seen(user),
             zone=zone,
             now=now,
@@ -185,7 +186,7 @@ def project_csv(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def collection(request: HttpRequest) -> HttpResponse:
-    """How good the data is: per region and signal the newest sample, what went wrong, what to do."""
+    """How good the data is: per region and signal the newest sample, what went wrong."""
     now = timezone.now()
     context = {
         "places": overviews.collection(now=now, most=LAST_RUNS),

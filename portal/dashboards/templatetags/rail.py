@@ -9,7 +9,6 @@ from django.db.models import F, Sum
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext
 
-from portal.accounts.models import User
 from portal.dashboards.labels import region_label
 from portal.fleet.models import Region
 from portal.requests.selectors import pending_count
@@ -60,7 +59,7 @@ def rail(context: dict[str, Any]) -> dict[str, object]:
             "label": region_label(region),
             "url": reverse("dashboards:region", args=[region.name]),
             "on": here == "dashboards:region" and name == region.name,
-            "gpus": region.gpus,  # type: ignore[attr-defined]
+            "gpus": region.gpus,
         }
         for region in Region.objects.annotate(
             gpus=Sum(F("domains__pools__nodes") * F("domains__pools__gpus_per_node"))

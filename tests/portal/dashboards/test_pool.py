@@ -1,0 +1,30 @@
+"""A pool: quota by project, who holds it, who waits."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from portal.accounts.models import User
+
+SignedIn = Callable[[User], Client]
+
+
+@pytest.mark.usefixtures("busy")
+def test_ops_see_every_project_by_name(ben: User, signed_in: SignedIn) -> None:
+    page = signed_in(ben).get("/pools/tokyo-a-h100/").content.decode()
+    assert all(name in page for name in ("speech", "vision", "robotics"))
+    assert 'aria-label="24 own, 8 borrowed, nominal 24, limit 64"' in page
+
+
+@pytest.mark.usefixtures("busy")
+def test_a_lead_sees_their_own_and_the_others_in_one_row(chidi: User, signed_in: SignedIn) -> None:
+    page = signed_in(chidi).get("/pools/tokyo-a-h100/").content.decode()
+    assert "robotics" in page
+    assert "2 other projects" in page
+    assert "speech" not in page
+    assert "vision" not in page
+
+
+def test_an_unknown_pool_is_not_there(ben: User, signed_in: SignedIn) -> None:
+    assert signed_in(ben).get("/pools/nowhere/").status_code == 404
