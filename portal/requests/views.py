@@ -99,7 +99,7 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
     """One request: who and why, what would change, for whom, and the decision."""
     user, now = viewer(request), timezone.now()
     asked = services.open_review(request=_visible(user, pk), by=user, now=now)
-    return render(request, "requests/detail.html", _detail(asked, user))
+    return _detail_page(request, asked, user)
 
 
 @require_http_methods(["GET", "POST"])
@@ -150,7 +150,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     if Actor.OPS not in selectors.actors(user, asked):
         raise PermissionDenied(_("Nobody decides their own request."))
     if not form.is_valid():
-        return render(request, "requests/detail.html", _detail(asked, user, form), status=422)
+        return _detail_page(request, asked, user, form, status=422)
     said = form.cleaned_data
     common: dict[str, Any] = {"request": asked, "by": user, "now": now, "seen": said["seen"]}
     try:
@@ -161,8 +161,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
             services.approve(**common, reason=said["reason"], granted_extra_gpus=part)
     except RefusedError as refused:
         asked.refresh_from_db()
-        context = _detail(asked, user, form) | {"refused": refused}
-        return render(request, "requests/detail.html", context, status=409)
+        return _detail_page(request, asked, user, form, refused=refused, status=409)
     return redirect("requests:detail", pk=pk)
 
 
@@ -272,12 +271,21 @@ def _form_page(
     return render(request, template, context, status=422 if form.errors else 200)
 
 
-def _detail(asked: QuotaRequest, user: User, form: DecideForm | None = None) -> dict[str, Any]:
+def _detail_page(
+    request: HttpRequest,
+    asked: QuotaRequest,
+    user: User,
+    form: DecideForm | None = None,
+    *,
+    refused: RefusedError | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """The page of a request: as it is opened, and again when a decision was not accepted."""
     now = timezone.now()
     who = selectors.actors(user, asked)
     shown = outcome_context(asked.plan, user, now) if asked.plan else {}
     board = selectors.board(asked, now=now)
-    return {
+    context = {
         **shown,
         # Said beside the quota, from what is in force now; the plan would say it again.
         "guarantees": [],
@@ -285,6 +293,7 @@ def _detail(asked: QuotaRequest, user: User, form: DecideForm | None = None) -> 
         if board.guarantee
         else [],
         "asked": asked,
+        "refused": refused,
         "now": now,
         "may": {verb: transitions.allowed(verb, asked.state, who) for verb in Verb},
         "decides": form or DecideForm(initial={"granted_extra_gpus": asked.extra_gpus}),
@@ -293,6 +302,7 @@ def _detail(asked: QuotaRequest, user: User, form: DecideForm | None = None) -> 
         "before": selectors.granted_before(asked),
         "events": selectors.trail(asked),
     }
+    return render(request, "requests/detail.html", context, status=status)
 
 
 def _said(refused: RefusedError) -> str:
