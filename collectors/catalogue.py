@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 BUILT_IN = Path(__file__).with_name("catalogue.toml")
 DEFAULT = "default"
 BUCKET_BOUND = "bound"
-PLACEHOLDERS = ("selector", "step")
+PLACEHOLDERS = ("increase", "selector", "step")
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$", max_length=63)]
 LabelName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
@@ -160,46 +160,63 @@ class Question:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def queries(self, *, step_seconds: int) -> list[str]:
-        """The queries as sent: one, or for a histogram its buckets and the sum of its values."""
+        """The queries as sent: one, or for a histogram its buckets and the sum of its values.
+
+        A count's increase is that of a step; its length makes no other version.
+        """
         return self._queries(matchers(self.matchers), f"{step_seconds}s")
 
     def _queries(self, selector: str, step: str) -> list[str]:
         kind, labels = self.signal.kind, list(self.asked.labels)
-        if kind is Kind.GAUGE:
-            made = [self.asked.query]
-        elif kind is Kind.COUNTER:
-            made = [increase(self.asked.query, labels)]
-        else:
-            made = [increase(one_spelling(self.asked.query), [*labels, BUCKET_BOUND])]
+        made = [self.asked.query]
+        if kind is Kind.COUNTER:
+            made = [f"sum by ({', '.join(labels)}) (\n{increases(self.asked.query)}\n)"]
+        if kind is Kind.HISTOGRAM:
+            # Prometheus 3 writes 10.0 where 2 wrote 10: one spelling, in a label of its own.
+            spelled = (
+                f"label_replace(\n{increases(self.asked.query, buckets=True)},\n"
+                f'"{BUCKET_BOUND}", "$1", "le", "(.+?)([.]0)?")'
+            )
+            made = [f"sum by ({', '.join([*labels, BUCKET_BOUND])}) ({spelled})"]
         if self.asked.sum_query:
-            made.append(increase(self.asked.sum_query, labels))
+            made.append(f"sum by ({', '.join(labels)}) (\n{increases(self.asked.sum_query)}\n)")
         return [query.replace("$selector", selector).replace("$step", step) for query in made]
 
 
-def one_spelling(buckets: str) -> str:
-    """The buckets with their bound spelled in one way: Prometheus 3 writes 10.0 where 2 wrote 10.
+INCREASE = re.compile(r"\$increase\(\s*([a-zA-Z_:][\w:]*)\{([^{}]*)\}\s*\)")
 
-    The bound goes to a label of its own before `le` is dropped: round an upgrade both are there.
+
+def increases(query: str, *, buckets: bool = False) -> str:
+    """The query with each `$increase(metric{...})` written out.
+
+    Exact where `increase()` extrapolates: the last value of the step less the last one known before
+    it, up to a day back, so that a gap in between loses nothing. After a reset the count starts at
+    zero. So it does for a series that is new, if others of its kind were there before: when none
+    was, it may be the memory that is new, and the events old. A bucket is new only with its whole
+    histogram: else it is its bound that is spelled anew.
     """
-    spelled = f'label_replace(({buckets}), "{BUCKET_BOUND}", "$1", "le", "(.+?)([.]0)?")'
-    return f"max without (le) ({spelled})"
+
+    def written(found: re.Match[str]) -> str:
+        last, before, most = _over_steps(f"{found[1]}{{{found[2]}}}")
+        new = f"({last} unless {before})"
+        if buckets:
+            last_all, before_all, _most = _over_steps(f'{found[1]}{{{found[2]}, le="+Inf"}}')
+            new = f"({new} and ignoring (le) ({last_all} unless {before_all}))"
+        return (
+            f"({last} - {before} >= 0\n"
+            f"or ({last} + {most} - {before} and {last} < {before})\n"
+            f"or ({new} and on () group({before})))"
+        )
+
+    return INCREASE.sub(written, query)
 
 
-def increase(running: str, labels: list[str]) -> str:
-    """The query for what a running count grew by in each step.
-
-    Exact where `increase()` extrapolates: the value now less the last value known before this
-    step, up to a day back, so that a gap in between loses nothing. After a reset the count starts
-    at zero. So it does for a series that is new, if others of its kind were there before: when
-    nothing was, it may be the memory that is new, and the events old.
-    """
-    before = f"last_over_time(({running})[1d:$step] offset $step)"
+def _over_steps(series: str) -> tuple[str, str, str]:
+    """Of a step: its last value, the last one known before it, its highest."""
     return (
-        f"sum by ({', '.join(labels)}) (\n"
-        f"({running})\n"
-        f"- (({before}) <= ({running})\n"
-        f"or 0 * ({running}) and on () group({before}))\n"
-        ")"
+        f"last_over_time({series}[$step])",
+        f"last_over_time({series}[1d] offset $step)",
+        f"max_over_time({series}[$step])",
     )
 
 
@@ -366,11 +383,19 @@ def _asked(catalogue: Catalogue, where: str, name: str, asked: Asked) -> Iterato
                 f"{where}.{key}", "has no $selector", "the region's matchers in {$selector}"
             )
         for used in sorted(set(re.findall(r"\$([a-zA-Z_]\w*)", query)) - set(PLACEHOLDERS)):
-            yield Problem(f"{where}.{key}", f"${used} is unknown", "$selector or $step")
-        if signal.kind is not Kind.GAUGE and re.search(r"\b(i?rate|increase|delta)\s*\(", query):
+            yield Problem(f"{where}.{key}", f"${used} is unknown", "$increase, $selector or $step")
+        if signal.kind is Kind.GAUGE and "$increase" in query:
+            yield Problem(f"{where}.{key}", "takes an increase", "a gauge as it stands")
+        if signal.kind is not Kind.GAUGE and not _taken_once(query):
             yield Problem(
-                f"{where}.{key}", "takes an increase", "the running count: the collector takes it"
+                f"{where}.{key}", "has no increase", "$increase(metric{$selector, ...}), no rate()"
             )
+
+
+def _taken_once(query: str) -> bool:
+    found = len(INCREASE.findall(query))
+    rates = re.search(r"(?<!\$)\b(i?rate|increase|i?delta)\s*\(", query)
+    return query == "$selector" or (0 < found == query.count("$increase") and rates is None)
 
 
 def _one_of(names: Mapping[str, object] | list[Column]) -> str:

@@ -6,7 +6,6 @@ import sys
 
 from collectors import catalogue
 from collectors.catalogue import Catalogue, Question
-from collectors.rollups import STEP
 
 HEAD = """\
 # Catalogue of signals
@@ -18,7 +17,9 @@ Every five minutes Sekisho asks each region's Prometheus for these signals and k
 sums, counts, smallest, largest and newest values, and histogram buckets. These can be added up over
 hours, pools and projects; ratios and quantiles are made when somebody asks. A gauge read at 12:00
 belongs to the hour from 12:00; what a count grew by from 12:55 to 13:00 does too. An hour expects
-12 readings and says how many it saw. Samples that are NaN or infinite are counted and not kept.
+12 readings and says how many it saw. What counts grew by is asked once for each whole hour (as
+shown below), and for each five minutes of the hour that is under way (`300s` for `3600s`). Samples
+that are NaN or infinite are counted and not kept.
 
 ## A site's own catalogue
 
@@ -39,10 +40,11 @@ labels = { queue = "project", lane = "lane", status = "detail" }   # Prometheus 
 query = "max by (queue, lane, status) (kueue_pending_workloads{$selector})"
 ```
 
-A signal of one's own is a `[signals.NAME]` table with `kind`, `unit`, `columns`, `meaning` and
-`trap`. `manage.py collect` lists everything that is wrong in the file, ends with status 2 and
-writes nothing. A changed query has another version; figures of the old one are kept, and where an
-hour has both, the newer counts.
+Counters and histograms write `$increase(metric{$selector, ...})` where others write `increase()`; a
+histogram keeps the label `le` and has a `sum_query`. A signal of one's own is a `[signals.NAME]`
+table with `kind`, `unit`, `columns`, `meaning`, `trap`. `manage.py collect` lists everything that
+is wrong in the file, ends with status 2 and writes nothing. A changed query has another version;
+figures of the old one are kept, and where an hour has both, the newer counts.
 
 ## The contract for trainers
 
@@ -76,7 +78,7 @@ def page(whole: Catalogue) -> str:
 
 def _asked(whole: Catalogue, question: Question) -> str:
     by = [name for name, preset in whole.presets.items() if question.name in preset.signals]
-    queries = question.queries(step_seconds=int(STEP.total_seconds()))
+    queries = question.queries(step_seconds=3600)
     blocks = "\n\n".join(f"```promql\n{query}\n```" for query in queries)
     return f"Preset {', '.join(by)}, version `{question.version}`:\n\n{blocks}\n"
 

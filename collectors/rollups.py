@@ -56,25 +56,33 @@ def tidy(frame: pd.DataFrame, columns: dict[str, str]) -> tuple[pd.DataFrame, in
 
 
 def hours(
-    kind: Kind, frame: pd.DataFrame, names: list[str], sums: pd.DataFrame | None = None
+    kind: Kind,
+    frame: pd.DataFrame,
+    names: list[str],
+    sums: pd.DataFrame | None = None,
+    *,
+    step: timedelta = STEP,
 ) -> pd.DataFrame:
     """Hour rows of one signal: columns `names`, hour and those of MEASURED.
 
-    `frame` holds `at`, `value`, `names` and, for a histogram, `le`; `sums` its sums of values. A
+    `frame` holds `at`, `value`, `names` and, for a histogram, `bound`; `sums` its sums of values. A
     gauge's sample at 12:00 belongs to the hour from 12:00; an increase at 13:00 is that of the step
-    before, and belongs to it too.
+    before, and belongs to it too. A `step` of an hour stands for all twelve.
     """
     if frame.empty:
         return pd.DataFrame(columns=[*names, "hour", *MEASURED])
     if kind is Kind.HISTOGRAM and BUCKET_BOUND not in frame:
         raise UnusableAnswerError("The query answers no buckets: the label le is missing.")
     keys = [*names, "hour"]
-    placed = _placed(kind, frame)
+    placed = _placed(kind, frame, step)
     if kind is Kind.HISTOGRAM:
-        return _histogram(placed, keys, None if sums is None else _placed(kind, sums))
+        return _histogram(
+            placed, keys, None if sums is None else _placed(kind, sums, step), step // STEP
+        )
     grouped = placed.groupby(keys, sort=True)["value"]
     made = grouped.agg(sum_value="sum", count="count", min_value="min", max_value="max")
-    made["observed"] = made["count"]
+    made["count"] *= step // STEP
+    made["observed"] = made["count"].clip(upper=EXPECTED)
     made["buckets"] = None
     if kind is Kind.GAUGE:
         newest = placed.sort_values("at").drop_duplicates(keys, keep="last").set_index(keys)
@@ -86,12 +94,14 @@ def hours(
     return made.reset_index()[[*keys, *MEASURED]]
 
 
-def _placed(kind: Kind, frame: pd.DataFrame) -> pd.DataFrame:
-    lag = timedelta() if kind is Kind.GAUGE else STEP
+def _placed(kind: Kind, frame: pd.DataFrame, step: timedelta) -> pd.DataFrame:
+    lag = timedelta() if kind is Kind.GAUGE else step
     return frame.assign(hour=(frame["at"] - lag).dt.floor("h"))
 
 
-def _histogram(placed: pd.DataFrame, keys: list[str], sums: pd.DataFrame | None) -> pd.DataFrame:
+def _histogram(
+    placed: pd.DataFrame, keys: list[str], sums: pd.DataFrame | None, steps: int
+) -> pd.DataFrame:
     added = placed.groupby([*keys, BUCKET_BOUND], sort=True)["value"].sum().reset_index()
     rows = []
     for key, one in added.groupby(keys, sort=True):
@@ -99,7 +109,7 @@ def _histogram(placed: pd.DataFrame, keys: list[str], sums: pd.DataFrame | None)
         rows.append((*key, {str(bound): float(events) for bound, events in ordered}))
     made = pd.DataFrame(rows, columns=[*keys, "buckets"]).set_index(keys)
     made["count"] = [buckets.get("+Inf", float("nan")) for buckets in made["buckets"]]
-    made["observed"] = placed.groupby(keys)["at"].nunique()
+    made["observed"] = (placed.groupby(keys)["at"].nunique() * steps).clip(upper=EXPECTED)
     made["sum_value"] = (
         float("nan") if sums is None or sums.empty else sums.groupby(keys)["value"].sum()
     )

@@ -184,7 +184,7 @@ WRONG: list[tuple[str, str, str, str]] = [
         "an increase of an increase",
         "[presets.kueue.signals.admitted_jobs]\nquery='increase(x{$selector}[5m])'",
         "presets.kueue.signals.admitted_jobs.query",
-        "running count",
+        "$increase(metric",
     ),
     (
         "a histogram without its sum",

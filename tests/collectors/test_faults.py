@@ -209,8 +209,8 @@ def _collect(
 
 def _good(request: Request, **more: object) -> Reply:
     """The figure 8 on each step, for whatever is asked."""
-    start, end = (float(request.query[name][0]) for name in ("start", "end"))
-    values = [[start + n * 300, "8"] for n in range(int(end - start) // 300 + 1)]
+    start, end, step = (int(float(request.query[name][0])) for name in ("start", "end", "step"))
+    values = [[at, "8"] for at in range(start, end + 1, step)]
     labels = {"bound": "+Inf"} if "bound" in request.query["query"][0] else {}
     return Reply(_matrix({"metric": labels, "values": values}, **more))
 

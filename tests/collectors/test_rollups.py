@@ -90,3 +90,11 @@ def test_a_name_too_long_to_keep_is_counted_and_not_cut() -> None:
     kept, refused = rollups.tidy(frame, {"q": "project"})
     assert list(kept["project"]) == ["b"]
     assert refused == 1
+
+
+def test_a_step_of_an_hour_stands_for_its_twelve() -> None:
+    frame = _frame([(12, 7), (24, 1)], project="p")
+    made = rollups.hours(Kind.COUNTER, frame, ["project"], step=timedelta(hours=1))
+    first, second = made.to_dict("records")
+    assert (first["hour"], first["sum_value"], first["observed"]) == (NOON, 7, 12)
+    assert second["hour"] == NOON + timedelta(hours=1)
