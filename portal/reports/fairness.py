@@ -272,9 +272,12 @@ def _entitled(levels: pd.DataFrame, held: pd.DataFrame, span: Span) -> pd.DataFr
     rows = []
     work = dict(iter(held.groupby(["project", "pool"])))
     low, high = _epoch(span.start), _epoch(span.until)
+    levels = levels.assign(
+        since=_seconds(levels["start_at"]).clip(low, high),
+        until=_seconds(levels["end_at"]).clip(low, high),
+    )
     for (project, pool), level in levels.groupby(["project", "pool"]):
-        since = _seconds(level["start_at"]).clip(low, high).to_numpy()
-        until = _seconds(level["end_at"]).clip(low, high).to_numpy()
+        since, until = level["since"].to_numpy(), level["until"].to_numpy()
         nominal = level["nominal_gpus"].to_numpy(dtype="int64")
         entitled = int((nominal * (until - since)).sum())
         runs = work.get((project, pool), held.iloc[:0])

@@ -66,7 +66,7 @@ class TestAWeekWithRecords:
         self, ben: User, signed_in: SignIn
     ) -> None:
         page = signed_in(ben).get("/weeks/2026-W48/").content.decode()
-        speech = page[page.index('id="project-delivery"') :].split('scope="row">speech')[1]
+        speech = page[page.index('id="project-delivery"') :].split('data-name="speech"')[1]
 
         assert "−80.0" in speech.split("</tr>")[0]  # 80 after 160
         assert "−2.0 pt" in speech.split("</tr>")[0]
