@@ -26,8 +26,8 @@ def test_gpus_held_in_the_hours_are_the_attempts_at_those_instants(told: story.S
     grid = first + 300 * np.arange(24 * 7 * 12)
     attempts = signals.attempts_of(told)
     by_hand = sum(
-        int(row.gpus) * ((grid >= row.start) & (grid < row.end)).sum()
-        for row in attempts.itertuples()
+        gpus * int(((grid >= start) & (grid < end)).sum())
+        for gpus, start, end in attempts[["gpus", "start", "end"]].to_numpy().tolist()
     )
     in_hours = sum(line.sums.sum() for line in lines_of(told, "quota_used_gpus"))
     assert in_hours == by_hand > 0

@@ -54,8 +54,8 @@ def test_records_at_now_are_what_the_engine_says_when_it_stops_now(
         assert (both[column] == theirs).all(), column
     assert (both["attempts_count"] == both["begun"].fillna(0)).all()
     spent = attempts.groupby("job_id")[[f"{part}_gpu_seconds" for part in PARTS]].sum()
-    theirs = stopped_now.set_index("id").loc[spent.index, spent.columns]
-    assert (spent == theirs).all(axis=None)
+    engine = stopped_now.set_index("id").loc[spent.index, spent.columns]
+    assert (spent == engine).all(axis=None)
 
 
 def test_a_waiting_job_says_why(told: story.Story) -> None:
@@ -100,6 +100,7 @@ def test_a_project_calls_all_urgent_and_one_starves_beside_a_borrower(told: stor
     jobs = told.trace.jobs
     urgent = jobs[jobs["project"] == "recommend"]
     assert set(urgent["lane"]) == {"emergency", "primary"}
-    waits = jobs.groupby("project")["total_wait_seconds"].quantile(0.9)
+    primary = jobs[jobs["lane"] == "primary"]
+    waits = primary.groupby("project")["total_wait_seconds"].quantile(0.9)
     assert waits["weather"] > 12 * 3600
     assert waits["weather"] > 2 * waits["driving"]
