@@ -7,7 +7,7 @@ import pytest
 from django.core.cache import cache
 from django.utils import timezone
 
-from portal.telemetry.models import HourRollup, Series, Watermark
+from portal.telemetry.models import HourRollup, ImportBatch, Series, Watermark
 from tests.worlds import World, job
 
 Gauge = Callable[..., None]
@@ -62,3 +62,4 @@ def busy(gauge: Gauge, now: datetime) -> None:
     job("done", project="speech", submit_at=now - timedelta(hours=10))
     job("hungry", project="speech", submit_at=now - timedelta(hours=3), wait=None)
     job("theirs", project="robotics", submit_at=now - timedelta(hours=4), run=None)
+    ImportBatch.objects.update(known_until=now)
