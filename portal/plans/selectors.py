@@ -110,6 +110,26 @@ class Outcome:
         return [row for row in self.waits if row.verdict == "unclear"]
 
     @property
+    def others_worse(self) -> int:
+        """How many groups of projects that the viewer may not see by name wait clearly longer."""
+        return self._others("worse")
+
+    @property
+    def others_better(self) -> int:
+        """How many groups of projects that the viewer may not see by name wait clearly less."""
+        return self._others("better")
+
+    def _others(self, verdict: str) -> int:
+        return sum(
+            effect.measure == WAIT
+            and effect.verdict == verdict
+            and effect.lane is not None
+            and effect.project is not None
+            and not self._may_see(effect)
+            for effect in self.comparison.effects
+        )
+
+    @property
     def scale(self) -> float:
         """The change in seconds at either end of the drawn axis: one axis for all rows."""
         ends = [abs(end) for row in self.waits for end in (row.low, row.high) if end is not None]

@@ -94,7 +94,12 @@ def _waits(outcome: Outcome) -> Iterator[SafeString]:
     better = [row for row in reversed(outcome.clear) if row.verdict == "better"]
     worse = [row for row in outcome.clear if row.verdict == "worse"]
     if not better and not worse:
-        yield SafeString(_("Nobody waits clearly longer or shorter."))
+        yield SafeString(
+            _("Nobody waits clearly longer or shorter.")
+            if outcome.projects is None
+            else _("None of your own projects waits clearly longer or shorter.")
+        )
+        yield from _others(outcome)
         return
     for rows, named, of_all in (
         (
@@ -138,7 +143,30 @@ def _waits(outcome: Outcome) -> Iterator[SafeString]:
         )
         yield SafeString(text % {"count": more})
     if not worse:
-        yield SafeString(_("Nobody waits clearly longer."))
+        yield SafeString(
+            _("Nobody waits clearly longer.")
+            if outcome.projects is None
+            else _("None of your own projects waits clearly longer.")
+        )
+    yield from _others(outcome)
+
+
+def _others(outcome: Outcome) -> Iterator[SafeString]:
+    """What happens to those a lead may not see by name: how many, so that no harm is hidden."""
+    if count := outcome.others_worse:
+        text = ngettext(
+            "One project and lane of somebody else <b>waits clearly longer</b>.",
+            "%(count)d projects and lanes of others <b>wait clearly longer</b>.",
+            count,
+        )
+        yield SafeString(text % {"count": count})
+    if count := outcome.others_better:
+        text = ngettext(
+            "One project and lane of somebody else waits clearly less.",
+            "%(count)d projects and lanes of others wait clearly less.",
+            count,
+        )
+        yield SafeString(text % {"count": count})
 
 
 def _total(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -112,5 +112,6 @@ def outcome_context(plan: Plan, user: User, now: datetime) -> dict[str, Any]:
             for guarantee in (result.guarantees if result else ())
         ],
         "stale": plan.state == PlanState.DONE and services.is_stale(plan=plan, now=now),
+        "observed_last": plan.workload.observed_to - timedelta(seconds=1),
         "observed_days": (plan.workload.observed_to - plan.workload.observed_from).days,
     }

@@ -73,6 +73,22 @@ def test_a_lead_sees_own_projects_by_name_and_others_only_in_sums(
     assert "all tenants" in html
 
 
+def test_harm_to_others_is_told_to_a_lead_as_a_number(
+    done: Plan, aiko: User, ben: User, signed_in: SignIn
+) -> None:
+    everything = selectors.outcome(plan=done, user=ben)
+    assert everything is not None
+    harmed = [row for row in everything.waits if row.verdict == "worse" and row.project != "speech"]
+    own = selectors.outcome(plan=done, user=aiko)
+    assert own is not None
+
+    assert own.others_worse == len(harmed) > 0
+    assert everything.others_worse == 0
+    html = page(signed_in(aiko), done)
+    assert "wait clearly longer</b>" in html or "waits clearly longer</b>" in html
+    assert "Nobody" not in html
+
+
 def test_a_tenant_admin_sees_the_projects_of_the_tenant(
     done: Plan, emi: User, signed_in: SignIn
 ) -> None:
