@@ -56,7 +56,7 @@ def scrape(story: Story, *, region: str, job: str, second: int) -> str:
         lines.append(f"# HELP {family.name} {family.meaning}")
         lines.append(f"# TYPE {family.name} {family.kind}")
         lines += [
-            f"{name}{{{text}}} {_number(values[0])}"
+            f"{name}{{{text}}} {_number(float(values[0]))}"
             for of, name, text, which, values in family.samples(story, at)
             if of == region and (which is None or len(which))
         ]
