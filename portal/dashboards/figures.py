@@ -135,7 +135,8 @@ def layout(*, start: datetime, end: datetime, zone: ZoneInfo, height: int, botto
                 {"dtickrange": [None, 43_200_000], "value": "%H:%M\n%a %-d %b"},
                 {"dtickrange": [43_200_000, None], "value": "%a %-d\n%b"},
             ],
-            "nticks": 9,
+            "nticks": 8,
+            "tickangle": 0,
         },
         "annotations": [
             {
