@@ -11,7 +11,8 @@ from portal import env
 ROOT = env.ROOT
 DEBUG = env.value(env.DEBUG)
 DEMO = env.value(env.DEMO)
-DEMO_PASSWORD = "demo-sekisho"  # of the people that `seed_demo` makes; shown when DEMO
+# Of the people that `seed_demo` makes; no secret: the sign-in page shows it when DEMO.
+DEMO_PASSWORD = "demo-sekisho"  # noqa: S105
 DATA_DIR: Path = env.value(env.DATA_DIR)
 DATA_DIR.mkdir(parents=True, exist_ok=True)
 
