@@ -11,7 +11,7 @@ from django.db.models import Max
 
 from portal.demo import conversations, history, story, world
 from portal.telemetry import services as telemetry
-from portal.telemetry.models import HourRollup, ImportBatch
+from portal.telemetry.models import CollectionRun, HourRollup, ImportBatch, RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,10 @@ def seed(*, now: datetime) -> Told:
 
     A world that is there is kept: only the missing time is added. Seeding twice changes nothing.
     """
+    # Nothing collects while the demo starts: a run that still counts as running was cut off.
+    CollectionRun.objects.filter(state=RunState.RUNNING).update(
+        state=RunState.FAILED, finished_at=now
+    )
     day = first_day()
     told = story.tell(first_day=day or now.astimezone(story.JST).date(), now=now)
     if day is None:
