@@ -65,9 +65,7 @@ packages: # Debian packages that the tests start; says what is missing when it m
 	@PYTHON="$(PYTHON)" tests/machine.sh
 
 $(VENV)/.dev: pyproject.toml constraints.txt
-	@echo "Installing the pinned packages into $(VENV)"
-	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
-	@$(PY) -m pip install --quiet --quiet --disable-pip-version-check --requirement constraints.txt
-	@touch $@
+	@$(PYTHON) portal/demo/install.py $(VENV) dev
+	@touch $@ $(VENV)/.ready
 
 # --- end of house ----------------------------------------------------------------------------

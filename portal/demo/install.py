@@ -45,14 +45,16 @@ UV_SETTINGS = {
 
 
 def main() -> None:
-    """Installs into the folder given as the first argument; status 1 and a sentence on failure."""
+    """Installs into the folder named first, with the groups named after it; status 1 on failure."""
     venv = Path(sys.argv[1]).resolve()
     python = venv / "bin" / "python"
     if not _works(python):
         _say(f"Making {venv.name}")
         _make(venv, python)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    wanted = ["--constraint", str(ROOT / "constraints.txt"), *project["project"]["dependencies"]]
+    groups = [name for group in sys.argv[2:] for name in project["dependency-groups"][group]]
+    wanted = project["project"]["dependencies"] + groups
+    wanted = ["--constraint", str(ROOT / "constraints.txt"), *wanted]
     _say("Installing the pinned packages (the first time takes up to a minute)")
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet"]
     # uv is several times faster. It is a comfort: without it pip does the same.
@@ -99,6 +101,8 @@ def _uv_settings(pip: Sequence[str]) -> dict[str, str]:
         value = own or (shown.stdout.strip() if shown.returncode == 0 else "")
         if value:
             env.setdefault(name, value)
+    # As pip does: any index may hold a pinned version, not only the first that knows the name.
+    env.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")
     return env
 
 
