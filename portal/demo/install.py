@@ -103,6 +103,7 @@ def _uv_settings(pip: Sequence[str]) -> dict[str, str]:
             env.setdefault(name, value)
     # As pip does: any index may hold a pinned version, not only the first that knows the name.
     env.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")
+    env.setdefault("UV_SYSTEM_CERTS", "1")
     return env
 
 
