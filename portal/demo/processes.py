@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
@@ -35,6 +36,9 @@ class Children:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._lock = threading.Lock()
         self._stopping = False
+        # Linux counts the thread that starts a child as its parent: were it a passing one, the
+        # child would end with it. This one stays as long as the launcher does.
+        self._parent = ThreadPoolExecutor(max_workers=1, thread_name_prefix="parent")
         logs.mkdir(parents=True, exist_ok=True)
 
     def start(
@@ -50,7 +54,8 @@ class Children:
             if self._stopping:
                 raise StoppingError(name)
             with self.log(name).open("wb") as log:
-                child = subprocess.Popen(
+                child = self._parent.submit(
+                    subprocess.Popen,
                     [str(part) for part in command],
                     env=dict(env),
                     stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
@@ -58,7 +63,7 @@ class Children:
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                     preexec_fn=_end_with_parent,
-                )
+                ).result()
             self._running[name] = child
         if text is not None and child.stdin is not None:
             child.stdin.write(text.encode())

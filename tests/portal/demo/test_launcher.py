@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -73,6 +74,19 @@ def test_stopping_ends_children_and_their_children(
 @pytest.mark.skipif(
     sys.platform != "linux", reason="only Linux tells a child of its parent's death"
 )
+def test_a_child_outlives_the_thread_that_asked_for_it(tmp_path: Path) -> None:
+    children = processes.Children(tmp_path)
+    asking = threading.Thread(
+        target=lambda: children.start("sleeper", ["sleep", "60"], env=ENV), daemon=True
+    )
+    asking.start()
+    asking.join()
+    time.sleep(0.3)
+
+    assert children.crashed(among=["sleeper"]) is None
+    children.stop()
+
+
 def test_children_end_when_the_launcher_is_killed(tmp_path: Path) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, str(tmp_path)], stdout=subprocess.PIPE, text=True
