@@ -32,8 +32,8 @@ def sentences(outcome: Outcome) -> list[SafeString]:
         *_total(
             outcome.loss,
             gpu_hours,
-            more=_("Evictions cost <b>{by} a week more</b> (90 % interval {low} to {high})."),
-            less=_("Evictions cost <b>{by} a week less</b> (90 % interval {low} to {high})."),
+            more=_("Evictions cost <b>{by} a week more</b> (interval at 90 %: {low} to {high})."),
+            less=_("Evictions cost <b>{by} a week less</b> (interval at 90 %: {low} to {high})."),
             unclear=_("What evictions cost does not change clearly."),
         ),
         *_total(
@@ -106,22 +106,22 @@ def _waits(outcome: Outcome) -> Iterator[SafeString]:
             better,
             _(
                 "<b>{project}</b> {lane} runs wait about <b>{by} less</b> "
-                "(p95; 90 % interval {low} to {high} less)."
+                "(p95; interval at 90 %: {low} to {high} less)."
             ),
             _(
                 "{lane} runs of all tenants together wait about <b>{by} less</b> "
-                "(p95; 90 % interval {low} to {high} less)."
+                "(p95; interval at 90 %: {low} to {high} less)."
             ),
         ),
         (
             worse,
             _(
                 "<b>{project}</b> {lane} runs wait about <b>{by} more</b> "
-                "(p95; 90 % interval {low} to {high} more)."
+                "(p95; interval at 90 %: {low} to {high} more)."
             ),
             _(
                 "{lane} runs of all tenants together wait about <b>{by} more</b> "
-                "(p95; 90 % interval {low} to {high} more)."
+                "(p95; interval at 90 %: {low} to {high} more)."
             ),
         ),
     ):
