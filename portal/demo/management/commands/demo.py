@@ -28,7 +28,7 @@ class Command(BaseCommand):
             root=settings.ROOT,
             data=settings.DATA_DIR,
             port=options["port"],
-            say=lambda sentence: self.stdout.write(sentence),
+            say=self._say,
             first_day=_first_day,
             environ=launcher.environment(data=settings.DATA_DIR),
         )
@@ -38,6 +38,11 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except launcher.Interrupted:
             self.stdout.write("Stopped. The data is kept; `make demo-reset` starts over.")
+
+    def _say(self, sentence: str) -> None:
+        """Says it at once, also into a pipe or a file."""
+        self.stdout.write(sentence)
+        self.stdout.flush()
 
 
 def _first_day() -> date | None:
