@@ -63,6 +63,6 @@ def rail(context: dict[str, Any]) -> dict[str, object]:
         }
         for region in Region.objects.annotate(
             gpus=Sum(F("domains__pools__nodes") * F("domains__pools__gpus_per_node"))
-        )
+        ).order_by("pk")
     ]
     return {"entries": entries, "regions": regions}
