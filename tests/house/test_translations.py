@@ -63,3 +63,17 @@ def test_the_committed_catalogue_holds_nothing_that_is_no_longer_shown(
     shown = {(entry.msgctxt, entry.msgid) for entry in extracted}
 
     assert not [entry.msgid for entry in committed if (entry.msgctxt, entry.msgid) not in shown]
+
+
+def test_the_committed_catalogue_compiles_as_the_makefile_compiles_it(tmp_path: Path) -> None:
+    """A header marked fuzzy makes the compiler skip the whole language, with a zero exit."""
+    shutil.copytree(ROOT / CATALOGUE.parent, tmp_path / "ja" / "LC_MESSAGES")
+    (tmp_path / "ja" / "LC_MESSAGES" / "django.mo").unlink(missing_ok=True)
+
+    subprocess.run(
+        [Path(sys.executable).with_name("pybabel"), "compile", "-d", tmp_path, "-D", "django"],
+        capture_output=True, check=True,
+    )  # fmt: skip
+
+    compiled = polib.mofile(str(tmp_path / "ja" / "LC_MESSAGES" / "django.mo"))
+    assert {entry.msgid for entry in compiled} >= {"Overview", "Sign out"}
