@@ -6,6 +6,7 @@ filled lines draws across it.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -98,6 +99,7 @@ def _axis(domain: tuple[float, float], top: float | None, ticks: int = 3) -> Fig
         "gridcolor": "@hair",
         "zerolinecolor": "@hair",
         "tickfont": {"color": "@soft"},
+        "ticklabelstandoff": 4,
         "automargin": False,
     }
     if top:
@@ -176,6 +178,11 @@ def _gap(stretch: Stretch, domain: tuple[float, float], text: str, zone: ZoneInf
     return [shape, label]
 
 
+def _columns(text: str) -> int:
+    """How wide a text is drawn, in Latin letters: a Japanese character takes two."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
 def marked(
     figure: Figure, marks: Sequence[Mark], *, start: datetime, end: datetime, zone: ZoneInfo
 ) -> Figure:
@@ -188,8 +195,8 @@ def marked(
             figure["layout"]["shapes"].append(
                 {
                     "type": "rect", "xref": "x", "yref": "paper", "x0": _when(begin, zone),
-                    "x1": _when(min(mark.end, end), zone), "y0": 0, "y1": 1, "layer": "below",
-                    "fillcolor": f"@{mark.tone}/0.10", "line": {"width": 0},
+                    "x1": _when(min(mark.end, end), zone), "y0": 0, "y1": 1, "layer": "above",
+                    "fillcolor": f"@{mark.tone}/0.16", "line": {"width": 0},
                 }
             )  # fmt: skip
         figure["layout"]["shapes"].append(
@@ -200,7 +207,7 @@ def marked(
             }
         )  # fmt: skip
         share = (begin - start).total_seconds() / span
-        width = 0.0075 * len(mark.text) + 0.02
+        width = 0.0062 * _columns(mark.text) + 0.014
         right = share + width > 1
         left = share - width if right else share
         row = next((i for i, used in enumerate(rows) if used <= left), len(rows))

@@ -61,6 +61,16 @@
     return { paint, done: () => probe.remove() };
   };
 
+  /* Japanese writes the month before the day, and the day's name last. */
+  const dates = (format) => (language === "ja"
+    ? format.replace("%a %-d %b", "%-m月%-d日(%a)").replace("%a %-d\n%b", "%-m/%-d\n%a") : format);
+  const timed = (axis, width) => {
+    if (axis?.type !== "date") return;
+    axis.hoverformat = dates(axis.hoverformat);
+    for (const stop of axis.tickformatstops) stop.value = dates(stop.value);
+    if (width < 600) axis.nticks = Math.max(3, Math.floor(width / 80)); /* labels never touch */
+  };
+
   const draw = async (root) => {
     const charts = [...root.querySelectorAll(".chart[data-figure]")];
     if (!charts.length) return;
@@ -69,6 +79,7 @@
     for (const chart of charts) {
       const { data, layout } = paint(JSON.parse(document.getElementById(chart.dataset.figure).textContent));
       chart.classList.add("drawn");
+      timed(layout.xaxis, chart.clientWidth);
       layout.font = { family: getComputedStyle(document.body).fontFamily, size: 11, ...layout.font };
       await Plotly.react(chart, data, layout, {
         displayModeBar: false, responsive: true, locale: language, showTips: false,
