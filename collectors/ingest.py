@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 from django.db import IntegrityError, transaction
+from django.db.models import OuterRef, Subquery
 
 from collectors import rollups
 from collectors.catalogue import Catalogue, Kind, Question
@@ -41,6 +42,9 @@ MOST_AT_ONCE = timedelta(hours=24)
 PARTIAL_FOR = timedelta(hours=24)
 # The newest step may still be filling.
 SETTLES = timedelta(seconds=30)
+# A run and its fetches are some 8,000 rows a day for two regions.
+KEPT_FOR = timedelta(days=30)
+PRUNED_AT_ONCE = 200
 # Longer than any run may last (Celery's hard time limit, plus what a kill takes).
 RUN_LOST_AFTER = timedelta(minutes=35)
 COLUMNS = ("pool", "project", "lane", "storage", "detail")
@@ -91,6 +95,22 @@ def collect(
         run.finished_at = now + timedelta(seconds=run.duration_seconds)
         run.save(update_fields=["state", "duration_seconds", "finished_at"])
     return run
+
+
+def prune(*, now: datetime) -> int:
+    """Forgets how collections older than KEPT_FOR went, a few at a time; the hours stay.
+
+    Of each region the newest run stays, however old: it says what went wrong last.
+    """
+    of_region = CollectionRun.objects.filter(region=OuterRef("pk")).order_by("-started_at")
+    newest = Region.objects.annotate(run=Subquery(of_region.values("pk")[:1])).values_list("run")
+    old = CollectionRun.objects.filter(started_at__lt=now - KEPT_FOR)
+    old = old.exclude(pk__in=[pk for (pk,) in newest if pk is not None])
+    forgotten = 0
+    while some := list(old.values_list("pk", flat=True)[:PRUNED_AT_ONCE]):
+        CollectionRun.objects.filter(pk__in=some).delete()
+        forgotten += len(some)
+    return forgotten
 
 
 def _claim(*, region: Region, source: str, asked_by: str, now: datetime) -> CollectionRun:
@@ -179,9 +199,17 @@ class _Fetch:
         )  # fmt: skip
 
     def failed(self, kind: str, text: str) -> str:
-        """Records why nothing came; the watermark stays, so that it is fetched again."""
+        """Records why nothing came; the watermark stays, so that it is fetched again.
+
+        A signal without one gets it at what was asked: or the next run would reach back less far.
+        """
         self.row.state, self.row.error_kind, self.row.error = RunState.FAILED, kind, text
-        self.row.save()
+        with transaction.atomic():
+            self.row.save()
+            Watermark.objects.get_or_create(
+                region=self.row.run.region, signal=self.question.name,
+                version=self.question.version, defaults={"collected_until": self.window.asked},
+            )  # fmt: skip
         return self.row.state
 
     def run_once(self) -> tuple[str, SourceError | None]:

@@ -111,6 +111,7 @@ class Source:
         self, *, url: str, token: str = "", connect_seconds: float, read_seconds: float
     ) -> None:
         self.address = shown(url)
+        self._usable = is_usable(url)
         self._token = token
         self._read_seconds = read_seconds
         self._body: dict[str, Any] = {}
@@ -126,8 +127,8 @@ class Source:
             status_forcelist=[429, 502], raise_on_status=False, respect_retry_after_header=False,
         )  # fmt: skip
         self._client = PrometheusConnect(
-            url=url.rstrip("/"), session=session, retry=retry,
-            timeout=(connect_seconds, read_seconds),
+            url=url.rstrip("/") if self._usable else "http://unusable.invalid",
+            session=session, retry=retry, timeout=(connect_seconds, read_seconds),
         )  # fmt: skip
 
     def close(self) -> None:
@@ -141,6 +142,10 @@ class Source:
 
         `start` and `end` are aware and lie on the step's grid. Raises SourceError.
         """
+        if not self._usable:
+            raise Unreachable(
+                f"{self.address} is no usable address; expected one like http://prometheus:9090."
+            )
         answers = [
             self._once(query, first, last, step)
             for first, last in chunks(start=start, end=end, step=step, max_points=max_points)
@@ -173,8 +178,6 @@ class Source:
             ) from None
         except requests.exceptions.ChunkedEncodingError:
             raise BrokenOff(f"The answer of {self.address} broke off.") from None
-        except requests.exceptions.InvalidURL:
-            raise Unreachable(f"{self.address} is no usable address.") from None
         except requests.RequestException as error:
             # The text of the error holds the address with its query: the class says enough.
             logger.info("%s: %s", self.address, type(error).__name__)
@@ -259,9 +262,21 @@ class Source:
 
 def shown(url: str) -> str:
     """An address without the name and password that may stand in it."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "(no address)"
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}".rstrip("/") if host else "(no address)"
+
+
+def is_usable(url: str) -> bool:
+    """Whether an address can be asked at all: http or https, a host, a port that is a number."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def chunks(

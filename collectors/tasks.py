@@ -31,3 +31,9 @@ def collect_region(name: str) -> None:
             )  # fmt: skip
         except ingest.AlreadyCollectingError as busy:
             logger.info("%s", busy)
+
+
+@shared_task(name="collectors.prune")
+def prune() -> None:
+    """Forgets how the collections of long ago went."""
+    logger.info("%d old collections forgotten", ingest.prune(now=timezone.now()))

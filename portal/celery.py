@@ -26,6 +26,11 @@ app.conf.beat_schedule = {
         "schedule": crontab(minute="*/5"),
         "options": {"expires": 270},
     },
+    "forget how old collections went": {
+        "task": "collectors.prune",
+        "schedule": crontab(hour="18", minute="20"),  # UTC: 03:20 in Japan
+        "options": {"expires": 3600},
+    },
     "hand out abandoned plans again": {
         "task": "plans.requeue",
         "schedule": crontab(minute="*"),

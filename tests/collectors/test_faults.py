@@ -129,6 +129,25 @@ def test_a_password_in_the_address_is_not_shown() -> None:
     assert source.shown("nonsense") == "(no address)"
 
 
+@pytest.mark.parametrize(
+    "url", ["http://[::1", "http://prom:nine", "localhost:9090", "ftp://prom:21", "http://:9090"]
+)
+def test_an_address_that_is_none_fails_the_run_and_says_what_was_expected(
+    world: worlds.World, url: str
+) -> None:
+    made = _source(url)
+    run = ingest.collect(
+        region=world.regions["tokyo"], catalogue=catalogue.read(), source=made,
+        asked_by="test", now=NOW,
+    )  # fmt: skip
+    made.close()
+    assert run.state == RunState.FAILED
+    first = run.fetches.first()
+    assert first is not None
+    assert first.error_kind == "unreachable"
+    assert "no usable address; expected one like http://prometheus:9090" in first.error
+
+
 def test_chunks_lie_on_the_grid_and_no_point_stands_in_two() -> None:
     cut = list(source.chunks(start=START, end=END, step=STEP, max_points=5))
     points = [first + n * STEP for first, last in cut for n in range((last - first) // STEP + 1)]
@@ -256,8 +275,37 @@ def test_one_signal_that_fails_loses_no_other(world: worlds.World) -> None:
     assert list(run.fetches.exclude(state="complete").values_list("signal", "error_kind")) == [
         ("pending_jobs", "bad-query")
     ]
-    assert not Watermark.objects.filter(signal="pending_jobs").exists()
-    assert Watermark.objects.count() == 13
+    fetch = run.fetches.get(signal="pending_jobs")
+    mark = Watermark.objects.get(signal="pending_jobs")
+    assert mark.collected_until <= fetch.asked_from + timedelta(hours=1)
+    assert mark.last_sample_at is None
+
+
+def test_a_first_run_that_fails_is_fetched_from_where_it_was_asked(world: worlds.World) -> None:
+    with answering(lambda _r: Reply("down", 503)) as (url, _seen):
+        made = _source(url)
+        ingest.collect(
+            region=world.regions["tokyo"], catalogue=catalogue.read(), source=made,
+            asked_by="test", now=NOW, since=NOW - timedelta(days=7),
+        )  # fmt: skip
+        made.close()
+    run, _seen = _collect(world, _good)
+    week_ago = datetime(2026, 11, 23, 4, tzinfo=UTC)
+    asked = set(run.fetches.values_list("asked_from", "asked_to"))
+    assert asked == {(week_ago, week_ago + timedelta(hours=24))}
+
+
+def test_old_collections_are_forgotten_and_what_they_brought_stays(world: worlds.World) -> None:
+    old, _seen = _collect(world, _good)
+    hours = HourRollup.objects.count()
+    later = NOW + ingest.KEPT_FOR + timedelta(seconds=1)
+    assert ingest.prune(now=later) == 0  # the newest of its region, however old
+    newer, _seen = _collect(world, _good, now=NOW + timedelta(hours=1))
+    assert ingest.prune(now=NOW + ingest.KEPT_FOR) == 0
+    assert ingest.prune(now=later) == 1
+    assert list(CollectionRun.objects.all()) == [newer]
+    assert HourRollup.objects.count() >= hours
+    assert old.pk != newer.pk
 
 
 def test_two_questions_that_time_out_end_the_run(world: worlds.World) -> None:
