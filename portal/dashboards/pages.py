@@ -116,10 +116,9 @@ def region_page(*, region: Region, window: Window, now: datetime, csv_url: str) 
         region=region, pools=pools, freshness=fresh, coverage=coverage, done=done, held=held,
         quotas=quotas, hourly=signals.shown(window), checkpoints=checkpoints, now=now,
     )  # fmt: skip
-    changed = policy.changes(start=window.start, end=window.end)
+    changed = policy.changes(start=window.start, end=window.end, dimension="quota")
     changed = changed[
-        (changed["dimension"] == "quota")
-        & changed["what"].map(lambda what: any(name in what for name in names))
+        changed["what"].map(lambda what: any(name in what for name in names)).astype(bool)
     ]
     marks = [
         *exhibits.outage_marks(outages, now=now),
@@ -211,7 +210,7 @@ def pool_rows(
     rows = []
     for pool in pools:
         mine = table[table["pool"] == pool.name]
-        hopes = waiting["pools"].map(lambda allowed, name=pool.name: name in allowed)
+        hopes = waiting["pools"].map(lambda allowed, name=pool.name: name in allowed).astype(bool)
         lost = evicted[evicted["pool"] == pool.name]["lost_gpu_seconds"].sum()
         rows.append(
             {

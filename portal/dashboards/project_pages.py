@@ -149,13 +149,13 @@ def project_page(*, project: Project, window: Window, now: datetime, csv_url: st
         by="pool", projects=[project.name], pools=None, regions=None, window=window, at=at
     )
     nominal = selectors.nominal_by_hour(project=project.name, start=window.start, end=window.end)
-    changed = policy.changes(start=window.start, end=window.end, project=project)
+    changed = policy.changes(start=window.start, end=window.end, project=project, dimension="quota")
     table = held.round(2).assign(nominal_gpus=nominal)
     table.insert(0, "hour", pd.DatetimeIndex(held.index).tz_convert(window.zone))
     exhibit = _held_exhibit(
         held=held,
         limit=nominal,
-        changed=changed[changed["dimension"] == "quota"],
+        changed=changed,
         title=gettext("GPUs held, by pool"),
         table=table.reset_index(drop=True),
         freshness=None,
@@ -214,7 +214,8 @@ def pool_page(
     )[0]  # fmt: skip
     named = quota["project"].isin(set(seen))
     waiting = done.waiting
-    waiting = waiting[waiting["pools"].map(lambda allowed: pool.name in allowed)]
+    # astype: of nothing, map makes a mask without a type, which would pick columns.
+    waiting = waiting[waiting["pools"].map(lambda allowed: pool.name in allowed).astype(bool)]
     by_lane = waiting.groupby("lane").agg(
         jobs=("gpus", "size"), gpus=("gpus", "sum"), since=("submit_at", "min")
     )
@@ -229,7 +230,7 @@ def pool_page(
     exhibit = _held_exhibit(
         held=over_time,
         limit=pd.Series(float(pool.gpus), index=over_time.index),
-        changed=policy.changes(start=window.start, end=window.end, pool=pool),
+        changed=policy.changes(start=window.start, end=window.end, pool=pool, dimension="quota"),
         title=gettext("GPUs held, by project"),
         table=table.reset_index(drop=True),
         freshness=fresh,
@@ -291,7 +292,7 @@ def _held_exhibit(
     figure = figures.held_by(
         held=measures.stepped(held, hours=step),
         limit=measures.stepped(limit.to_frame("limit"), hours=step)["limit"],
-        marks=quota_marks(changed[changed["dimension"] == "quota"]),
+        marks=quota_marks(changed),
         start=window.start,
         end=window.end,
         now=now,

@@ -28,3 +28,8 @@ def test_a_lead_sees_their_own_and_the_others_in_one_row(chidi: User, signed_in:
 
 def test_an_unknown_pool_is_not_there(ben: User, signed_in: SignedIn) -> None:
     assert signed_in(ben).get("/pools/nowhere/").status_code == 404
+
+
+@pytest.mark.usefixtures("world")
+def test_a_pool_for_which_nobody_waits_is_shown(chidi: User, signed_in: SignedIn) -> None:
+    assert signed_in(chidi).get("/pools/tokyo-a-h100/").status_code == 200
