@@ -5,12 +5,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004
+from django.core.checks import CheckMessage, Error, Warning, register, run_checks  # noqa: A004
+from django.core.exceptions import ImproperlyConfigured
 
 from portal import env
 
+SETTINGS = "settings"
 
-@register()
+
+@register(SETTINGS)
 def settings_are_usable(
     app_configs: Sequence[AppConfig] | None, **_kwargs: object
 ) -> list[CheckMessage]:
@@ -37,9 +40,17 @@ def settings_are_usable(
     if not env.value(env.REDIS_URL):
         found.append(
             Warning(
-                "REDIS_URL is not set: tasks have no broker.",
+                "REDIS_URL is not set: tasks have no broker, and each web process counts failed"
+                " sign-ins for itself.",
                 hint="`make demo` starts an embedded server; in production point to Redis.",
                 id="sekisho.W001",
             )
         )
     return found
+
+
+def refuse_unusable_settings() -> None:
+    """Raises when a setting is missing or cannot be used: only manage.py checks by itself."""
+    errors = [found for found in run_checks(tags=[SETTINGS]) if found.is_serious()]
+    if errors:
+        raise ImproperlyConfigured("\n".join(str(error) for error in errors))

@@ -58,8 +58,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",  # before WhiteNoise: static files carry the policy too
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -180,7 +180,11 @@ SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$"]  # asked from inside, over pl
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 if env.value(env.TRUSTED_PROXIES):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+LANGUAGE_COOKIE_SECURE = HTTPS
+LANGUAGE_COOKIE_SAMESITE = "Lax"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
+# No form takes a file: a large one is read past and never written to the disk.
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 
 # Who changed what, kept for good: everything that is intended, and who belongs where.
 AUDITLOG_INCLUDE_TRACKING_MODELS = (

@@ -28,12 +28,14 @@ def visible_tenants(user: User) -> QuerySet[Tenant]:
 
 
 def requestable_projects(user: User) -> QuerySet[Project]:
-    """The projects for which this person may ask for a change: as lead or tenant admin."""
-    return (
-        Project.objects.select_related("tenant")
-        .filter(
-            Q(memberships__user=user, memberships__role=Role.LEAD)
-            | Q(tenant__memberships__user=user, tenant__memberships__role=Role.ADMIN)
-        )
-        .distinct()
-    )
+    """The projects for which this person may ask for a change: as lead or tenant admin.
+
+    None for an auditor, who changes nothing whatever else they are.
+    """
+    projects = Project.objects.select_related("tenant")
+    if user.is_auditor:
+        return projects.none()
+    return projects.filter(
+        Q(memberships__user=user, memberships__role=Role.LEAD)
+        | Q(tenant__memberships__user=user, tenant__memberships__role=Role.ADMIN)
+    ).distinct()

@@ -34,3 +34,57 @@ def test_a_refusal_and_a_missing_page_keep_the_look(client: Client, aiko: User) 
     assert answer.status_code == 404
     assert "There is nothing here" in answer.content.decode()
     assert 'class="rail"' in answer.content.decode()
+
+
+def test_the_sixth_guess_of_a_password_is_refused_from_wherever_it_says_it_comes(
+    client: Client, aiko: User
+) -> None:
+    def guess(number: int, password: str) -> tuple[int, str]:
+        answer = client.post(
+            "/accounts/login/",
+            {"login": aiko.email, "password": password},
+            headers={"X-Forwarded-For": f"10.0.0.{number}"},
+        )
+        return answer.status_code, answer.content.decode()
+
+    for number in range(5):
+        assert "Too many failed login attempts" not in guess(number, f"wrong-{number}")[1]
+
+    status, page = guess(6, PASSWORD)
+    assert status == 200
+    assert "Too many failed login attempts" in page
+    assert client.get("/").status_code == 302
+
+
+def test_the_administration_has_no_door_of_its_own(client: Client, ben: User, chidi: User) -> None:
+    ben.is_staff = ben.is_superuser = True
+    ben.save()
+
+    answer = client.post("/admin/login/", {"username": ben.username, "password": PASSWORD})
+    assert answer.status_code == 302
+    assert answer["Location"].startswith("/accounts/login/?next=")
+    assert client.get("/admin/").status_code == 302
+
+    client.post("/accounts/login/?next=/admin/", {"login": ben.email, "password": PASSWORD})
+    assert client.get("/admin/").status_code == 200
+    client.force_login(chidi)
+    assert client.get("/admin/", follow=True).status_code == 403
+
+
+@pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "/\\evil.example"])
+def test_signing_in_leads_nowhere_else(client: Client, aiko: User, target: str) -> None:
+    terms = {"login": aiko.email, "password": PASSWORD, "next": target}
+    assert client.post("/accounts/login/", terms)["Location"] == "/"
+
+
+def test_a_session_from_before_is_not_the_one_signed_in(client: Client, aiko: User) -> None:
+    client.cookies["sessionid"] = "planted-by-somebody-else-000000"
+    client.post("/accounts/login/", {"login": aiko.email, "password": PASSWORD})
+    assert client.get("/").status_code == 200
+    assert client.cookies["sessionid"].value != "planted-by-somebody-else-000000"
+
+
+def test_a_link_signs_nobody_out(client: Client, aiko: User) -> None:
+    client.force_login(aiko)
+    client.get("/accounts/logout/")
+    assert client.get("/").status_code == 200
