@@ -308,6 +308,83 @@ def test_who_would_borrow_displaces_nobody_of_another_project() -> None:
     assert pairs == [("own", "urgent")]
 
 
+_LANES = [
+    {"name": "emergency", "rank": 100, "preempts": ["primary", "background"]},
+    {"name": "primary", "rank": 50},
+    {"name": "background", "rank": 10},
+]
+_ALL = [{"project": "speech", "pool": "h100", "nominal": 16}]
+
+
+@pytest.mark.parametrize(
+    ("running", "asks", "more", "victim"),
+    [
+        pytest.param(
+            [
+                job("borrows", project="vision", gpus=8, work=900),
+                job("own", 10, gpus=8, work=900),
+            ],
+            {"project": "audio", "gpus": 4},
+            {
+                "project": [
+                    {"name": name, "tenant": "kaguya"} for name in ("speech", "vision", "audio")
+                ],
+                "quota": [
+                    {"project": "speech", "pool": "h100", "nominal": 8},
+                    {"project": "vision", "pool": "h100", "nominal": 4},
+                    {"project": "audio", "pool": "h100", "nominal": 4},
+                ],
+            },
+            "borrows",
+            id="who borrows, though older",
+        ),
+        pytest.param(
+            [job("low", lane="background", gpus=8, work=900), job("high", 10, gpus=8, work=900)],
+            {"gpus": 8},
+            {"quota": _ALL},
+            "low",
+            id="the lower lane, though older",
+        ),
+        pytest.param(
+            [job("young", 10, gpus=8, work=900), job("old", gpus=8, work=900)],
+            {"gpus": 8},
+            {"quota": _ALL},
+            "young",
+            id="the youngest, though first in the file",
+        ),
+        pytest.param(
+            [job("first", gpus=8, work=900), job("last", gpus=8, work=900)],
+            {"gpus": 8},
+            {"quota": _ALL},
+            "last",
+            id="the last in the file where all else is equal",
+        ),
+        pytest.param(
+            # At 100 the wide one would lose 90 s of 4 GPUs, the narrow one 100 s of 1.
+            [
+                job("wide", 10, gpus=4, work=900),
+                job("narrow", gpus=1, work=900),
+                job("other", lane="emergency", gpus=11, work=900),
+            ],
+            {"gpus": 1},
+            {"quota": _ALL, "policy": {"victims": "least-lost-work", "placement": "listed"}},
+            "narrow",
+            id="the least lost in GPU-seconds, not in seconds",
+        ),
+    ],
+)
+def test_victims_are_taken_in_the_order_of_the_contract(
+    running: list[dict[str, object]],
+    asks: dict[str, int],
+    more: dict[str, object],
+    victim: str,
+) -> None:
+    urgent = job("urgent", 100, lane="emergency", work=10) | asks
+    trace = simulate(scenario(*running, urgent, lane=_LANES, **more))
+    assert trace.evictions["victim"].tolist() == [victim]
+    assert trace.evictions["at_seconds"].tolist() == [100]
+
+
 def test_a_young_attempt_is_protected() -> None:
     lanes = [
         {"name": "emergency", "rank": 100, "preempts": ["primary"]},
