@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -29,12 +29,20 @@ class Said:
     pool: str
     project: str
     region: str
+    place: str
 
 
 def say(
-    found: Collection[Attention], *, seen: Collection[str], zone: ZoneInfo, now: datetime
+    found: Collection[Attention],
+    *,
+    seen: Collection[str],
+    zone: ZoneInfo,
+    now: datetime,
+    places: Mapping[str, str] | None = None,
 ) -> list[Said]:
     """The sentences of what was found. A project that is not in `seen` stays unnamed.
+
+    `places` names the regions in the reader's language.
 
     What only concerns one project is left out for those who may not see it.
     """
@@ -54,6 +62,7 @@ def say(
                 item.level, ICONS[item.level],
                 gettext("urgent") if item.level == "bad" else gettext("warning"),
                 item.pool, text, label, since, item.pool, own[0] if own else "", item.region,
+                (places or {}).get(item.region, item.region),
             )
         )  # fmt: skip
     return said

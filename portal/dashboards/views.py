@@ -62,6 +62,7 @@ def _all(user: User, now: datetime) -> dict[str, object]:
             seen=selectors.names_seen(user),
             zone=zone,
             now=now,
+            places={place.region.name: place.label for place in found},
         ),
     }
 

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, OuterRef, Q, Subquery
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 
 class InForceQuerySet(models.QuerySet[Any]):
@@ -46,7 +47,9 @@ class InForce(models.Model):
 
     starts_at = models.DateTimeField(_("in force from"))
     withdrawn = models.BooleanField(
-        _("withdrawn"), default=False, help_text=_("From this instant on there is no such rule.")
+        pgettext_lazy("a rule", "withdrawn"),
+        default=False,
+        help_text=_("From this instant on there is no such rule."),
     )
     because = models.CharField(_("because"), max_length=200, blank=True)
     recorded_at = models.DateTimeField(_("recorded at"), auto_now_add=True)
