@@ -29,4 +29,4 @@ EXPOSE 8000
 # Asks by the first name that the site answers to: another Host would be refused.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
     CMD ["python", "-c", "import os, urllib.request as u; u.urlopen(u.Request('http://127.0.0.1:8000/healthz', headers={'Host': os.environ.get('SEKISHO_ALLOWED_HOSTS', '127.0.0.1').split(',')[0]}), timeout=4)"]
-CMD ["gunicorn", "portal.wsgi", "--bind=0.0.0.0:8000", "--workers=2", "--threads=4", "--worker-tmp-dir=/dev/shm", "--access-logfile=-"]
+CMD ["gunicorn", "portal.wsgi", "--bind=0.0.0.0:8000", "--workers=2", "--threads=4", "--worker-tmp-dir=/dev/shm", "--no-control-socket", "--access-logfile=-"]

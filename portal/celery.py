@@ -23,7 +23,9 @@ app.conf.task_routes = {
 app.conf.beat_schedule = {
     "collect every region": {
         "task": "collectors.collect_all",
-        "schedule": crontab(minute="*/5"),
+        # A minute after each step: at the step itself it is not settled, and the run would ask
+        # for nothing newer than the run before.
+        "schedule": crontab(minute="1-59/5"),
         "options": {"expires": 270},
     },
     "forget how old collections went": {

@@ -142,7 +142,9 @@ ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "10/m/ip,5/5m/key"}
 ACCOUNT_SESSION_REMEMBER = True
 ALLAUTH_TRUSTED_PROXY_COUNT = env.value(env.TRUSTED_PROXIES)
-EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+# No mail goes out yet, and none into the log: whoever reads it could take an account over by the
+# link of a password reset. The page of the reset says so.
+EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("ja", _("Japanese"))]
@@ -152,7 +154,6 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 
 STATIC_URL = "static/"
-STATIC_ROOT = DATA_DIR / "static"
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
     "portal.theme.finders.PlotlyFinder",

@@ -123,7 +123,7 @@ class Demo:
             [
                 sys.executable, "-m", "gunicorn", "portal.wsgi", "--bind", f"{HOST}:{self.port}",
                 "--workers", "2", "--threads", "4", "--worker-class", "gthread", "--timeout", "60",
-                "--graceful-timeout", "3", "--access-logfile", "-",
+                "--graceful-timeout", "3", "--access-logfile", "-", "--no-control-socket",
             ],
         )  # fmt: skip
         self._wait_for(f"http://{HOST}:{self.port}/accounts/login/", "web")

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
-from collectors import tasks
+from collectors import ingest, tasks
+from collectors.rollups import STEP
+from portal import celery
 from portal.telemetry.models import CollectionRun, HourRollup, RunState, SignalFetch
 from tests import worlds
 from tests.collectors.servers import Reply, answering
@@ -129,3 +132,23 @@ def test_every_region_with_an_address_gets_a_task_of_its_own(
     assert sent == [("osaka",)]
     assert tasks.collect_all.name == "collectors.collect_all"
     assert tasks.collect_region.name == "collectors.collect_region"
+
+
+def test_each_scheduled_collection_finds_a_newer_step_settled() -> None:
+    due = celery.app.conf.beat_schedule["collect every region"]["schedule"]
+    assert len(due.minute) == 12
+    settled = [timedelta(minutes=minute) - ingest.SETTLES for minute in sorted(due.minute)]
+    assert [instant // STEP for instant in settled] == list(range(12))
+
+
+def test_the_daily_task_forgets_old_collections(world: worlds.World) -> None:
+    ages = (ingest.KEPT_FOR + timedelta(days=1), timedelta(0))
+    runs = [
+        CollectionRun.objects.create(
+            region=world.regions["tokyo"], asked_by="schedule", source="x",
+            state=RunState.COMPLETE, started_at=timezone.now() - age,
+        )
+        for age in ages
+    ]  # fmt: skip
+    tasks.prune()
+    assert list(CollectionRun.objects.all()) == runs[1:]
