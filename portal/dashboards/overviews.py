@@ -11,7 +11,6 @@ from django.utils.translation import gettext
 
 from portal.dashboards import pages, project_pages, selectors, windows
 from portal.dashboards.attention import Attention
-from portal.dashboards.labels import region_label
 from portal.dashboards.pages import Figures, Row, record, records
 from portal.dashboards.selectors import Freshness
 from portal.dashboards.windows import Window
@@ -47,7 +46,7 @@ def all_regions(*, now: datetime) -> list[Place]:
         held = pages.known_sum([row["used"] for row in page.pools])
         found.append(
             Place(
-                region, region_label(region), zone, page.figures, page.freshness, page.live,
+                region, region.local_name, zone, page.figures, page.freshness, page.live,
                 page.coverage, page.attentions, held,
             )
         )  # fmt: skip
@@ -110,7 +109,7 @@ def collection(*, now: datetime, most: int) -> list[Collected]:
         found.append(
             Collected(
                 region,
-                region_label(region),
+                region.local_name,
                 signals,
                 selectors.last_runs(region=region, most=most),
                 telemetry.coverage(region=region.name, start=now - timedelta(days=7), end=now),

@@ -16,7 +16,6 @@ from portal.access import viewer
 from portal.accounts.models import User
 from portal.dashboards import overviews, pages, project_pages, selectors, sentences, windows
 from portal.dashboards.attention import worst_first
-from portal.dashboards.labels import region_label
 from portal.dashboards.windows import Window
 from portal.fleet.models import Pool, Region
 from portal.tenants.models import Project
@@ -89,7 +88,7 @@ def region(request: HttpRequest, name: str) -> HttpResponse:
     seen = selectors.names_seen(viewer(request))
     context = {
         "page": page,
-        "label": region_label(page.region),
+        "label": page.region.local_name,
         "now": now,
         "ranges": windows.switch(page.window, now=now),
         "attentions": sentences.say(page.attentions, seen=seen, zone=page.window.zone, now=now),
@@ -126,7 +125,7 @@ def pool(request: HttpRequest, name: str) -> HttpResponse:
     place, window, page = _pool_page(request, name, now)
     context = {
         "pool": place,
-        "region_label": region_label(place.domain.region),
+        "region_label": place.domain.region.local_name,
         "page": page,
         "window": window,
         "now": now,

@@ -6,6 +6,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 name_validator = RegexValidator(
@@ -37,6 +38,12 @@ class Region(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def local_name(self) -> str:
+        """The region's name in the reader's language."""
+        japanese = (get_language() or "").startswith("ja")
+        return (self.label_ja if japanese else "") or self.label or self.name
 
 
 class Domain(models.Model):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from planner import PLANNER_VERSION
 from planner.scenario import Scenario, content_hash, to_mapping
@@ -57,9 +56,8 @@ def queue_quota_change(
         project=project,
         policy_at=policy_at,
         by=by,
-        title=title
-        or _("%(project)s on %(pool)s: %(extra)+d GPUs")
-        % {"project": project.name, "pool": pool.name, "extra": extra_gpus},
+        # No words: the title is kept, and is read in either language.
+        title=title or f"{project.name} · {pool.name} · {extra_gpus:+d} GPU",
     )
 
 

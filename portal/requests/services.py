@@ -286,7 +286,6 @@ def _simulated(request: QuotaRequest, *, now: datetime) -> dict[str, Any]:
         starts_at=max(request.starts_at, now),
         by=request.requested_by,
         now=now,
-        title=_("Request %(number)d") % {"number": request.pk},
     )
     return {"plan": plan, "base_nominal_gpus": rules.base_of(request, now=now)}
 

@@ -9,7 +9,6 @@ from django.db.models import F, Sum
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext
 
-from portal.dashboards.labels import region_label
 from portal.fleet.models import Region
 from portal.requests.selectors import pending_count
 
@@ -56,7 +55,7 @@ def rail(context: dict[str, Any]) -> dict[str, object]:
     ]
     regions = [
         {
-            "label": region_label(region),
+            "label": region.local_name,
             "url": reverse("dashboards:region", args=[region.name]),
             "on": here == "dashboards:region" and name == region.name,
             "gpus": region.gpus,

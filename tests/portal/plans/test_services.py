@@ -42,7 +42,7 @@ def test_a_plan_freezes_what_is_in_force_and_what_is_asked_for(make: Make, aiko:
     assert (plan.state, plan.created_by) == ("queued", aiko)
     assert plan.project is not None
     assert plan.project.name == "speech"
-    assert plan.title == "speech on tokyo-a-h100: +16 GPUs"
+    assert plan.title == "speech · tokyo-a-h100 · +16 GPU"
     assert "job" not in plan.baseline
     assert plan.workload.job_count == 20 * 5  # today has not ended
     whole = scenarios.thaw(plan.proposal, bytes(plan.workload.jobs))
