@@ -7,6 +7,7 @@ from django.urls import include, path
 from django.views.i18n import set_language
 
 from portal import health
+from portal.accounts import views as accounts
 
 # One door for everybody: the administration's own would let passwords be guessed without limit.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
@@ -20,6 +21,7 @@ urlpatterns = [
     path("weeks/", include("portal.reports.urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("accounts/email/", accounts.email, name="account_email"),  # before allauth's own
     path("accounts/", include("allauth.account.urls")),
     path("admin/", admin.site.urls),
 ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import pandas as pd
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from portal.dashboards import figures, measures
 from portal.dashboards.attention import Attention, Kind
@@ -103,18 +103,23 @@ def stall_marks(found: Sequence[Attention]) -> list[Mark]:
     ]  # fmt: skip
 
 
-def quota_marks(changes: pd.DataFrame, *, most: int = 4) -> list[Mark]:
-    """Changes of nominal quota as labels; the newest few, one for those of the same instant."""
+def quota_marks(changes: pd.DataFrame, *, of_project: bool, most: int = 4) -> list[Mark]:
+    """Changes of nominal quota as labels; the newest few, one for those of the same instant.
+
+    How much is said on the page of a project only: elsewhere it may be another tenant's.
+    """
     found = []
     for _at, rows in changes.groupby("at", sort=True):
-        if len(rows) == 1:
+        if of_project and len(rows) == 1:
             row = rows.iloc[0]
             text = gettext("quota %(before)s → %(after)s") % {
                 "before": row["before"] or "–",
                 "after": row["after"] or "–",
             }
         else:
-            text = gettext("%(n)d quota changes") % {"n": len(rows)}
+            text = ngettext("%(n)d quota change", "%(n)d quota changes", len(rows)) % {
+                "n": len(rows)
+            }
         found.append(Mark(rows["at"].iloc[0].to_pydatetime(), None, text, "accent"))
     return found[-most:]
 
@@ -128,7 +133,7 @@ def words() -> dict[str, str]:
         "waiting": gettext("waiting"),
         "no_lane": gettext("no lane"),
         "write_p95": gettext("checkpoint write p95"),
-        "use_title": gettext("GPU use"),
+        "use_title": gettext("GPUs in use"),
         "waiting_title": gettext("Waiting GPUs by lane"),
         "write_title": gettext("Checkpoint write p95"),
         "usual": gettext("usual band"),

@@ -123,7 +123,7 @@ def region_page(*, region: Region, window: Window, now: datetime, csv_url: str) 
     marks = [
         *exhibits.outage_marks(outages, now=now),
         *exhibits.stall_marks(found),
-        *exhibits.quota_marks(changed),
+        *exhibits.quota_marks(changed, of_project=False),
     ]
     exhibit = exhibits.one_axis(
         signals=signals, waiting=waiting, checkpoints=checkpoints, marks=marks, window=window,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from django.utils.translation import get_language, gettext
 from planner.vocabulary import SENTENCES, Reason
 from portal.dashboards import figures, measures, selectors
 from portal.dashboards.exhibits import quota_marks, sources, window_note, words
-from portal.dashboards.figures import LANES
+from portal.dashboards.figures import LANES, Mark
 from portal.dashboards.pages import Row, free_now, pool_rows, records
 from portal.dashboards.selectors import Freshness, Work
 from portal.dashboards.windows import Window
@@ -155,7 +155,7 @@ def project_page(*, project: Project, window: Window, now: datetime, csv_url: st
     exhibit = _held_exhibit(
         held=held,
         limit=nominal,
-        changed=changed,
+        marks=quota_marks(changed, of_project=True),
         title=gettext("GPUs held, by pool"),
         table=table.reset_index(drop=True),
         freshness=None,
@@ -230,7 +230,10 @@ def pool_page(
     exhibit = _held_exhibit(
         held=over_time,
         limit=pd.Series(float(pool.gpus), index=over_time.index),
-        changed=policy.changes(start=window.start, end=window.end, pool=pool, dimension="quota"),
+        marks=quota_marks(
+            policy.changes(start=window.start, end=window.end, pool=pool, dimension="quota"),
+            of_project=False,
+        ),
         title=gettext("GPUs held, by project"),
         table=table.reset_index(drop=True),
         freshness=fresh,
@@ -277,7 +280,7 @@ def _held_exhibit(
     *,
     held: pd.DataFrame,
     limit: pd.Series[float],
-    changed: pd.DataFrame,
+    marks: Sequence[Mark],
     title: str,
     table: pd.DataFrame,
     freshness: pd.DataFrame | None,
@@ -292,7 +295,7 @@ def _held_exhibit(
     figure = figures.held_by(
         held=measures.stepped(held, hours=step),
         limit=measures.stepped(limit.to_frame("limit"), hours=step)["limit"],
-        marks=quota_marks(changed),
+        marks=marks,
         start=window.start,
         end=window.end,
         now=now,

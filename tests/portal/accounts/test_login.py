@@ -88,3 +88,22 @@ def test_a_link_signs_nobody_out(client: Client, aiko: User) -> None:
     client.force_login(aiko)
     client.get("/accounts/logout/")
     assert client.get("/").status_code == 200
+
+
+@pytest.mark.parametrize("address", ["/accounts/password/reset/", "/accounts/signup/"])
+def test_forgotten_passwords_and_new_people_are_the_administrators(
+    client: Client, aiko: User, capfd: pytest.CaptureFixture[str], address: str
+) -> None:
+    page = client.get(address).content.decode()
+    assert 'type="email"' not in page
+
+    client.post(address, {"email": aiko.email, "password1": PASSWORD})
+    assert "/reset/key/" not in "".join(capfd.readouterr())
+    assert User.objects.count() == 1
+
+
+def test_nobody_takes_another_address(client: Client, aiko: User) -> None:
+    client.force_login(aiko)
+    terms = {"email": "ben@example.org", "action_add": ""}
+    assert client.get("/accounts/email/").status_code == 404
+    assert client.post("/accounts/email/", terms).status_code == 404
