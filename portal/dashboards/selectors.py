@@ -22,7 +22,13 @@ from portal.requests.models import QuotaRequest, RequestState
 from portal.telemetry import selectors as telemetry
 from portal.telemetry import waits
 from portal.telemetry.histograms import added
-from portal.telemetry.models import CollectionRun, HourRollup, RunState, SignalFetch
+from portal.telemetry.models import (
+    CollectionRun,
+    HourRollup,
+    ImportBatch,
+    RunState,
+    SignalFetch,
+)
 from portal.tenants.selectors import visible_projects
 
 GROUPS = {
@@ -32,7 +38,15 @@ GROUPS = {
 }
 USUAL = timedelta(days=28)
 ALIKE = timedelta(minutes=10)
-REMEMBERED_SECONDS = 120
+REMEMBERED_SECONDS = 600
+JOB_COLUMNS = [
+    "job_id", "project", "lane", "pool", "gpus", "submit_at", "first_start_at", "end_at", "state",
+    "reason", "pools",
+]  # fmt: skip
+ATTEMPT_COLUMNS = [
+    "job_id", "number", "project", "lane", "gpus", "pool", "start_at", "end_at", "ended", "ground",
+    "evicted_by_lane", "useful_gpu_seconds", "lost_gpu_seconds",
+]  # fmt: skip
 T = TypeVar("T")
 
 
@@ -163,6 +177,14 @@ def signals(
     *, regions: Collection[str], pools: Collection[str], window: Window, at: str
 ) -> Signals:
     """The GPU signals of some pools over a window and the one before it."""
+    return _remembered(
+        "signals",
+        (sorted(regions), sorted(pools), window, at),
+        lambda: _signals(regions, pools, window, at),
+    )
+
+
+def _signals(regions: Collection[str], pools: Collection[str], window: Window, at: str) -> Signals:
     start, end = window.before[0], window.end
     wide: dict[str, pd.DataFrame] = {}
     for name in ("quota_used_gpus", "gpu_engine_active_gpus", "gpu_reporting_gpus"):
@@ -199,13 +221,16 @@ class Storage:
 
 def storage(*, regions: Collection[str], window: Window, at: str) -> Storage:
     """Checkpoint write times of some regions."""
-    rows = hours_of(
-        "checkpoint_write_seconds",
+    return _remembered("storage", (sorted(regions), window, at), lambda: _storage(regions, window))
+
+
+def _storage(regions: Collection[str], window: Window) -> Storage:
+    rows = telemetry.hours(
+        signal="checkpoint_write_seconds",
         regions=regions,
         start=min(window.start, window.end - USUAL),
         end=window.end,
         by=(),
-        at=at,
     )
     hourly = measures.quantile_by_hour(rows, q=0.95)
     inside = rows[rows["hour"] >= pd.Timestamp(window.start)] if len(rows) else rows
@@ -235,13 +260,25 @@ def work(
     known = telemetry.known_until()
     as_of = min(now, window.end, known or now)
     since = start or window.start
-    return Work(
-        jobs=telemetry.jobs(start=since, end=window.end, projects=projects, regions=regions),
-        attempts=telemetry.attempts(start=since, end=window.end, projects=projects, pools=pools),
-        as_of=as_of,
-        start=window.start,
-        end=window.end,
-    )
+    newest = ImportBatch.objects.order_by("-pk").values_list("pk", flat=True).first()
+    jobs, attempts = _remembered(
+        "work",
+        (newest, known, since, window.end, *map(_sorted, (regions, pools, projects))),
+        lambda: (
+            telemetry.jobs(
+                start=since, end=window.end, projects=projects, regions=regions, columns=JOB_COLUMNS
+            ),
+            telemetry.attempts(
+                start=since, end=window.end, projects=projects, pools=pools,
+                columns=ATTEMPT_COLUMNS,
+            ),
+        ),
+    )  # fmt: skip
+    return Work(jobs, attempts, as_of=as_of, start=window.start, end=window.end)
+
+
+def _sorted(names: Collection[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
 
 
 def held_now(*, region: str, now: datetime) -> pd.DataFrame:

@@ -162,18 +162,21 @@ def changes(
     end: datetime,
     project: Project | str | None = None,
     pool: Pool | str | None = None,
+    dimension: str | None = None,
 ) -> pd.DataFrame:
     """What changed in [start, end), oldest first, one row per changed field, by dimension.
 
     Columns: at, dimension, what (a phrase), before, after (text; None = there was or is no such
     rule; "no limit" where a limit is open), because, by. `project` and `pool` narrow to the rules
-    that name them.
+    that name them, `dimension` to one of the five.
     """
     found = [
         change
         for model, fields in _DIMENSIONS
         if (project is None or "project" in model.KEY) and (pool is None or "pool" in model.KEY)
+        if dimension is None or dimension in {*fields.values(), _WHOLE.get(model)}
         for change in _changes_of(model, fields, start, end, project, pool)
+        if dimension is None or change[1] == dimension
     ]
     frame = pd.DataFrame(found, columns=_CHANGE_COLUMNS, dtype=object)
     frame["at"] = frame["at"].astype("datetime64[us, UTC]")

@@ -7,10 +7,12 @@ Prometheus counts them. Pure: works in a notebook.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 TOP = "+Inf"
 
 
+@lru_cache(maxsize=1024)
 def bound(text: str) -> str:
     """The one spelling of an upper bound: Prometheus 3 writes 10.0 where 2 wrote 10."""
     number = float(text)

@@ -10,10 +10,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pandas as pd
-from django.db.models import Max, Q
+from django.db.models import Count, F, Max, Q, Sum
+from django.db.models.functions import NullIf
 
 from portal.fleet.models import Pool
-from portal.telemetry.histograms import added, is_more_than, quantile, share_within
+from portal.telemetry.histograms import bound, is_more_than, quantile, share_within
 from portal.telemetry.models import AttemptRecord, HourRollup, ImportBatch, JobRecord
 from portal.telemetry.quality import coverage, freshness
 
@@ -47,6 +48,19 @@ MEASURED = [
     "expected",
     "buckets",
 ]
+# What the database adds up over series; a gauge (it has a newest value) counts with its own mean.
+_SUMS = {
+    "newest": Max("pk"),
+    "most": Max("count"),
+    "plain": Sum("sum_value", filter=Q(last_value__isnull=True)),
+    "means": Sum(F("sum_value") / NullIf(F("count"), 0.0), filter=Q(last_value__isnull=False)),
+    "low": Sum("min_value"),
+    "high": Sum("max_value"),
+    "seen": Sum("observed"),
+    "due": Sum("expected"),
+    "events": Sum("count", filter=Q(buckets__isnull=False), default=0.0),
+    "histograms": Count("buckets"),
+}
 STEP = timedelta(minutes=5)
 REMEMBERED = timedelta(hours=24)
 JOB_COLUMNS = [
@@ -83,37 +97,45 @@ def hours(
 
     Where a signal was collected by several versions of its query, the newest one counts.
     """
-    labels = list(dict.fromkeys(["region", *by]))
     _check(by)
-    fields = ["pk", "hour", "version", *MEASURED, "last_value", *(LABELS[x] for x in labels)]
+    labels = {name: F(LABELS[name]) for name in dict.fromkeys(["region", *by])}
     rows = HourRollup.objects.filter(series__signal=signal, hour__gte=start, hour__lt=end)
     if regions is not None:
         rows = rows.filter(series__region__name__in=list(regions))
-    names = ["pk", "hour", "version", *MEASURED, "last_value", *labels]
-    frame = pd.DataFrame.from_records(list(rows.values_list(*fields)), columns=names)
+    names = ["hour", "version", *labels]
+    found = rows.values("hour", "version", **labels).annotate(**_SUMS).values_list(*names, *_SUMS)
+    frame = pd.DataFrame.from_records(list(found), columns=[*names, *_SUMS])
     if frame.empty:
         return pd.DataFrame(columns=["hour", *by, *MEASURED])
     frame = _newest_version(frame)
-    for column in ("sum_value", "min_value", "max_value"):
-        frame[column] = frame[column].astype("float64")
+    numbers = ["plain", "means", "low", "high"]
+    frame[numbers] = frame[numbers].astype("float64")
     keys = ["hour", *by]
-    gauge = frame["last_value"].notna()
-    histogram = frame["buckets"].notna()
     grouped = frame.groupby(keys, sort=True, dropna=False)
+    most = grouped["most"].max()
+    total = grouped[["events", "seen", "due"]].sum()
+    total = total.rename(columns={"seen": "observed", "due": "expected"})
     # Series seen for different parts of the hour are added as means, brought to one count.
-    most = grouped["count"].transform("max")
-    means = frame["sum_value"] * (most / frame["count"].where(frame["count"] > 0))
-    frame["sum_value"] = means.where(gauge, frame["sum_value"])
-    frame["count"] = frame["count"].where(histogram, 0.0)
-    grouped = frame.groupby(keys, sort=True, dropna=False)
-    total = grouped.agg(
-        events=("count", "sum"), observed=("observed", "sum"), expected=("expected", "sum")
+    parts = pd.concat(
+        [grouped["plain"].sum(min_count=1), grouped["means"].sum(min_count=1) * most], axis=1
     )
-    for column in ("sum_value", "min_value", "max_value"):
-        total[column] = grouped[column].sum(min_count=1)
-    total["buckets"] = grouped["buckets"].agg(_buckets) if histogram.any() else None
-    samples = most.groupby([frame[key] for key in keys], sort=True, dropna=False).max()
-    total["count"] = total["events"].where(total["buckets"].notna(), samples)
+    total["sum_value"] = parts.sum(axis=1, min_count=1)
+    total["min_value"] = grouped["low"].sum(min_count=1)
+    total["max_value"] = grouped["high"].sum(min_count=1)
+    total["count"] = most
+    total["buckets"] = None
+    if frame["histograms"].any():
+        counted = rows.filter(buckets__isnull=False, count__gt=0).values_list(
+            "hour", "version", *labels.values(), "buckets"
+        )
+        kept = frame[names].drop_duplicates()
+        buckets = pd.DataFrame.from_records(list(counted), columns=[*names, "buckets"])
+        is_histogram = grouped["histograms"].sum() > 0
+        summed = _added_by(buckets.merge(kept, on=names), keys)
+        total["buckets"] = summed.reindex(total.index) if len(summed) else None
+        silent = is_histogram & total["buckets"].isna()
+        total["buckets"] = total["buckets"].where(~silent, {"+Inf": 0.0})
+        total["count"] = total["events"].where(is_histogram, most)
     return total.reset_index()[["hour", *by, *MEASURED]]
 
 
@@ -136,7 +158,7 @@ def latest(*, signal: str, region: str, by: Sequence[str], now: datetime) -> pd.
         "pk", "hour", "version", "series", "last_value", "last_at", *(LABELS[x] for x in labels)
     )
     frame = pd.DataFrame.from_records(
-        list(found), columns=["pk", "hour", "version", "series", "value", "at", *labels]
+        list(found), columns=["newest", "hour", "version", "series", "value", "at", *labels]
     )
     if frame.empty:
         return empty
@@ -159,28 +181,31 @@ def jobs(
     end: datetime,
     projects: Collection[str] | None = None,
     regions: Collection[str] | None = None,
+    columns: Sequence[str] = JOB_COLUMNS,
 ) -> pd.DataFrame:
     """The job records that touch [start, end): submitted before its end, not over before its start.
 
-    One row a job, columns as in JobRecord. With `regions`: jobs that ran in one of them, and jobs
-    that never ran but may run there.
+    One row a job, columns as in JobRecord (all, or those named). With `regions`: jobs that ran in
+    one of them, and jobs that never ran but may run there.
     """
     rows = JobRecord.objects.filter(submit_at__lt=end).filter(
         Q(end_at__isnull=True) | Q(end_at__gt=start)
     )
     if projects is not None:
         rows = rows.filter(project__in=list(projects))
+    places = ["pool", "pools", "regions"] if regions is not None else []
+    read = list(dict.fromkeys([*columns, *places]))
     frame = pd.DataFrame.from_records(
-        list(rows.order_by("submit_at", "pk").values_list(*JOB_COLUMNS)), columns=JOB_COLUMNS
+        list(rows.order_by("submit_at", "pk").values_list(*read)), columns=read
     )
-    frame = _instants(frame, ["submit_at", "first_start_at", "end_at"])
-    for column in ("data_gb", "checkpoint_gb", "staged_gb"):
+    frame = _instants(frame, [name for name in read if name.endswith("_at")])
+    for column in {"data_gb", "checkpoint_gb", "staged_gb"}.intersection(read):
         frame[column] = frame[column].astype("float64")
-    for column in ("total_wait_seconds", "limit_seconds"):
+    for column in {"total_wait_seconds", "limit_seconds"}.intersection(read):
         frame[column] = frame[column].astype("Int64")
     if regions is not None and not frame.empty:
         frame = frame[_in_regions(frame, set(regions))].reset_index(drop=True)
-    return frame
+    return frame[list(columns)]
 
 
 def attempts(
@@ -189,8 +214,12 @@ def attempts(
     end: datetime,
     projects: Collection[str] | None = None,
     pools: Collection[str] | None = None,
+    columns: Sequence[str] = (*JOB_OF_ATTEMPT, *ATTEMPT_COLUMNS),
 ) -> pd.DataFrame:
-    """The attempts that touch [start, end), with their job's id, project, lane, gpus, submit_at."""
+    """The attempts that touch [start, end), with their job's id, project, lane, gpus, submit_at.
+
+    All columns, or those named.
+    """
     rows = AttemptRecord.objects.filter(start_at__lt=end).filter(
         Q(end_at__isnull=True) | Q(end_at__gt=start)
     )
@@ -198,12 +227,11 @@ def attempts(
         rows = rows.filter(job__project__in=list(projects))
     if pools is not None:
         rows = rows.filter(pool__in=list(pools))
-    columns = [*JOB_OF_ATTEMPT, *ATTEMPT_COLUMNS]
-    fields = [*(f"job__{name}" for name in JOB_OF_ATTEMPT), *ATTEMPT_COLUMNS]
+    fields = [f"job__{name}" if name in JOB_OF_ATTEMPT else name for name in columns]
     frame = pd.DataFrame.from_records(
-        list(rows.order_by("start_at", "pk").values_list(*fields)), columns=columns
+        list(rows.order_by("start_at", "pk").values_list(*fields)), columns=list(columns)
     )
-    return _instants(frame, ["submit_at", "start_at", "end_at"])
+    return _instants(frame, [name for name in columns if name.endswith("_at")])
 
 
 def known_until() -> datetime | None:
@@ -225,13 +253,28 @@ def _newest_version(frame: pd.DataFrame) -> pd.DataFrame:
     """
     if frame["version"].nunique() == 1:
         return frame
-    last = frame.groupby(["region", "hour"])["pk"].transform("max")
-    winners = frame.loc[frame["pk"] == last, ["region", "hour", "version"]]
+    last = frame.groupby(["region", "hour"])["newest"].transform("max")
+    winners = frame.loc[frame["newest"] == last, ["region", "hour", "version"]]
     return frame.merge(winners, on=["region", "hour", "version"])
 
 
-def _buckets(values: pd.Series[Any]) -> dict[str, float] | None:
-    return added(value for value in values if isinstance(value, dict))
+def _added_by(frame: pd.DataFrame, keys: list[str]) -> pd.Series[Any]:
+    """The buckets of each group as one, as `histograms.added` does it, for many groups at once."""
+    if frame.empty:
+        return pd.Series(dtype=object)
+    wide = pd.DataFrame.from_records(frame["buckets"].tolist())
+    bounds: list[str] = [bound(str(name)) for name in wide.columns]
+    wide = wide.T.groupby(bounds, sort=False).sum(min_count=1).T
+    wide = wide[sorted(set(bounds), key=lambda text: float(text))]
+    sums = wide.groupby([frame[key] for key in keys], sort=True, dropna=False).sum(min_count=1)
+    return pd.Series(
+        [
+            {name: value for name, value in zip(sums.columns, row, strict=True) if value == value}
+            for row in sums.to_numpy().tolist()
+        ],
+        index=sums.index,
+        dtype=object,
+    )
 
 
 def _instants(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

@@ -202,3 +202,21 @@ def test_job_records_say_until_when_they_are_true(world: worlds.World) -> None:
     assert selectors.known_until() is None
     worlds.job("one")
     assert selectors.known_until() == NOW
+
+
+def test_a_silent_hour_of_a_histogram_is_known_and_has_no_quantile(world: worlds.World) -> None:
+    line = series(world.regions["tokyo"], "checkpoint_write_seconds", storage="tokyo-ckpt")
+    histogram_hour(line, HOUR, {"10": 0.0, "20": 0.0, "+Inf": 0.0}, 0)
+    histogram_hour(line, HOUR + ONE, {"10": 1.0, "20": 2.0, "+Inf": 2.0}, 25)
+    frame = selectors.hours(signal="checkpoint_write_seconds", start=HOUR, end=NOW, by=())
+    silent, busy = frame.to_dict("records")
+    assert (silent["count"], silent["sum_value"]) == (0, 0)
+    assert selectors.quantile(silent["buckets"], 0.95) is None
+    assert busy["buckets"] == {"10": 1.0, "20": 2.0, "+Inf": 2.0}
+
+
+def test_job_records_can_be_read_with_only_the_columns_asked_for(world: worlds.World) -> None:
+    jobs = selectors.jobs(start=HOUR, end=NOW, regions=["tokyo"], columns=["job_id", "submit_at"])
+    attempts = selectors.attempts(start=HOUR, end=NOW, columns=["job_id", "lost_gpu_seconds"])
+    assert list(jobs.columns) == ["job_id", "submit_at"]
+    assert list(attempts.columns) == ["job_id", "lost_gpu_seconds"]
