@@ -117,7 +117,8 @@ def _run(
 
 
 def _tail(said: str) -> str:
-    return "\n".join(f"  {line}" for line in said.strip().splitlines()[-8:])
+    lines = [line for line in said.strip().splitlines() if "WARNING: Retrying" not in line]
+    return "\n".join(f"  {line}" for line in lines[-8:])
 
 
 def _say(sentence: str) -> None:

@@ -385,6 +385,46 @@ def test_victims_are_taken_in_the_order_of_the_contract(
     assert trace.evictions["at_seconds"].tolist() == [100]
 
 
+def test_the_one_taken_later_is_spared_first() -> None:
+    jobs = [
+        job("c", gpus=8, work=900),
+        job("b", 10, gpus=4, work=900),
+        job("a", 20, gpus=4, work=900),
+        job("urgent", 100, lane="emergency", gpus=12, work=10),
+    ]
+    # Taken: a (4), b (8), c (16 free). With b back 12 are free, enough; with a back too, 8.
+    trace = simulate(scenario(*jobs, lane=_LANES, quota=_ALL))
+    assert sorted(trace.evictions["victim"]) == ["a", "c"]
+
+
+def test_who_would_be_cancelled_would_lose_saved_work_too() -> None:
+    lanes = [
+        {"name": "emergency", "rank": 100, "preempts": ["primary"]},
+        {"name": "primary", "rank": 50, "max_requeues": 1},
+    ]
+    jobs = [
+        job("again", gpus=8, work=900, checkpoint_interval_seconds=10),
+        job("fresh", gpus=8, work=900, checkpoint_interval_seconds=22, project="vision"),
+        job("first", 55, lane="emergency", gpus=8, work=5),
+        job("urgent", 65, lane="emergency", gpus=8, work=5),
+    ]
+    # At 55 `again` would lose 5 s and `fresh` 11. At 65 `fresh` would lose 21, and `again`, 5 s
+    # into its second attempt, would be cancelled and lose the 50 s it had saved as well.
+    trace = simulate(
+        scenario(
+            *jobs,
+            lane=lanes,
+            policy={"order": "fifo", "victims": "least-lost-work", "placement": "listed"},
+            quota=[
+                {"project": "speech", "pool": "h100", "nominal": 16},
+                {"project": "vision", "pool": "h100", "nominal": 8},
+            ],
+        )
+    )
+    assert trace.evictions["victim"].tolist() == ["again", "fresh"]
+    assert trace.evictions["lost_gpu_seconds"].tolist() == [8 * 5, 8 * 21]
+
+
 def test_a_young_attempt_is_protected() -> None:
     lanes = [
         {"name": "emergency", "rank": 100, "preempts": ["primary"]},
