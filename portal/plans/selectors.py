@@ -26,12 +26,17 @@ _HARM_FIRST = {"worse": 0, "unclear": 1, "better": 2}
 
 
 def visible_plans(user: User) -> QuerySet[Plan]:
-    """The plans this person may see: their own, and those of projects they may see."""
+    """The plans this person may see: those of projects they may see, and their own of none.
+
+    Who leaves a project leaves its plans behind, also those they made.
+    """
     plans = Plan.objects.select_related("project__tenant", "created_by", "workload")
     plans = plans.defer("workload__jobs")
     if user.sees_all_tenants:
         return plans
-    return plans.filter(Q(created_by=user) | Q(project__in=visible_projects(user)))
+    return plans.filter(
+        Q(project__in=visible_projects(user)) | Q(project__isnull=True, created_by=user)
+    )
 
 
 def may_steer(user: User, plan: Plan) -> bool:

@@ -38,3 +38,12 @@ def test_a_plan_of_another_tenants_project_does_not_exist(
 ) -> None:
     response = signed_in(chidi).get(reverse("plans:detail", args=[make(aiko).pk]))
     assert response.status_code == 404
+
+
+def test_who_left_a_project_left_its_plans(make: Make, aiko: User, signed_in: SignIn) -> None:
+    plan = make(aiko)
+    aiko.memberships.all().delete()
+
+    for word in ("detail", "outcome"):
+        assert signed_in(aiko).get(reverse(f"plans:{word}", args=[plan.pk])).status_code == 404
+    assert signed_in(aiko).post(reverse("plans:cancel", args=[plan.pk])).status_code == 404
