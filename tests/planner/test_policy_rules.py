@@ -80,6 +80,22 @@ def test_promises_beyond_the_pool_are_run_and_capacity_decides() -> None:
 # --- Priority
 
 
+def test_the_higher_lane_goes_first_whoever_came_first() -> None:
+    jobs = [
+        job("fills", gpus=16, work=100),
+        job("early", 1, gpus=16, work=10, lane="background"),
+        job("late", 2, gpus=16, work=10, lane="primary"),
+        job("last", 3, gpus=16, work=10, lane="emergency"),
+    ]
+    lanes = [
+        {"name": "background", "rank": 10},
+        {"name": "emergency", "rank": 100},
+        {"name": "primary", "rank": 50},
+    ]
+    trace = simulate(scenario(*jobs, lane=lanes))
+    assert trace.jobs["first_start_seconds"].tolist() == [0, 120, 110, 100]
+
+
 def test_a_dominant_share_is_what_is_borrowed_of_the_cohort_by_weight() -> None:
     # Kueue's own row: nominal 5, usage 7, another queue with 5: (7 - 5) * 1000 / 10 = 200.
     accounts = Accounts([0, 0, 0], [(0, Quota("a", "p", 5)), (1, Quota("b", "p", 5))])
