@@ -59,6 +59,7 @@ def test_the_administration_keeps_to_the_policy(client: Client, ben: User, addre
     assert "<style" not in page
     assert " onclick=" not in page
     assert "<script>" not in page
+    assert 'rel="icon"' in page
 
 
 @pytest.mark.django_db

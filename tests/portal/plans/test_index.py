@@ -23,7 +23,7 @@ def test_the_plans_of_ones_projects_are_listed_newest_first(
 
     for person in (aiko, emi, ben):
         html = titles(signed_in(person))
-        assert html.index("+16 GPUs") < html.index("+8 GPUs")
+        assert html.index("+16 GPU") < html.index("+8 GPU")
         assert "queued" in html
 
 
@@ -35,7 +35,7 @@ def test_another_tenants_lead_sees_only_their_own(
 
     html = titles(signed_in(chidi))
 
-    assert "robotics on tokyo-a-h100" in html
+    assert "robotics · tokyo-a-h100" in html
     assert "speech" not in html
 
 

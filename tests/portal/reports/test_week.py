@@ -79,7 +79,7 @@ class TestAWeekWithRecords:
         assert "Asia/Tokyo JST" in said
         assert "closed" in said
         assert "Job records are known until 30 Nov 12:00 JST; the whole week is known." in said
-        assert "Monitoring data of tokyo: – observed." in said
+        assert "Monitoring data of Tokyo: – observed." in said
 
     def test_the_weeks_beside_it_are_one_click_away(self, ben: User, signed_in: SignIn) -> None:
         page = signed_in(ben).get("/weeks/2026-W48/").content.decode()
@@ -197,6 +197,9 @@ class TestWithoutRecords:
         assert page.status_code == 200
         assert "There are no job records yet." in text_of(page)
         assert "no figures" in text_of(page)
+
+    def test_a_lead_reads_the_same_before_any_import(self, aiko: User, signed_in: SignIn) -> None:
+        assert "There are no job records yet." in text_of(signed_in(aiko).get("/weeks/2026-W48/"))
 
     @pytest.mark.usefixtures("fortnight")
     def test_a_week_before_the_records_names_where_they_begin(
