@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -45,8 +45,11 @@ def seed(*, now: datetime) -> Told:
         world.create(told)
     jobs = tick(now=now, told=told)
     newest: dict[str, Any] = HourRollup.objects.aggregate(hour=Max("hour"))
-    start = max(newest["hour"] or told.history_start, told.history_start)
-    hours = history.write(told, start=start, end=now)
+    start = told.history_start
+    if newest["hour"] is not None:
+        # Hours are written whole: going over the newest again would only stir its last digits.
+        start = max(start, newest["hour"] + timedelta(hours=1))
+    hours = history.write(told, start=start, end=now) if start < now else 0
     if day is None:
         conversations.hold(now=now)
     return Told(seeded=day is None, jobs=jobs, hours=hours)
