@@ -88,7 +88,7 @@ def seeding() -> Measured:
 
 def page(path: str) -> Measured:
     """One page for ops, from request to finished HTML."""
-    client = Client()
+    client = Client(headers={"host": "127.0.0.1"})
     client.force_login(User.objects.get(email="ben@example.org"))
 
     def load() -> None:
