@@ -203,3 +203,13 @@ def for_region(setting: Setting[str], region: str, environ: Mapping[str, str] | 
     env = os.environ if environ is None else environ
     own = f"{setting.name}_{region.upper().replace('-', '_')}"
     return env.get(own) or value(setting, env)
+
+
+def in_any_region(setting: Setting[str], environ: Mapping[str, str] | None = None) -> bool:
+    """Whether the setting has a value for any region at all."""
+    env = os.environ if environ is None else environ
+    return any(
+        text
+        for name, text in env.items()
+        if name == setting.name or name.startswith(f"{setting.name}_")
+    )

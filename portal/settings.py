@@ -210,6 +210,9 @@ CELERY_WORKER_MAX_TASKS_PER_CHILD = 200
 CELERY_TIMEZONE = "UTC"
 CELERY_ENABLE_UTC = True
 
+# Without any, pages say that nothing on them is live.
+HAS_PROMETHEUS = env.in_any_region(env.PROMETHEUS_URL)
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

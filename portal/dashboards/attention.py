@@ -29,6 +29,7 @@ class Kind(StrEnum):
     """What is the matter."""
 
     STARVATION = "starvation"
+    MAY_NOT_BORROW = "may_not_borrow"
     ALL_URGENT = "all_urgent"
     CHECKPOINT_DOMAIN = "checkpoint_domain"
     STORAGE_STALL = "storage_stall"
@@ -54,10 +55,12 @@ class Attention:
 def starvation(
     *, region: str, waiting: pd.DataFrame, held: pd.DataFrame, quotas: pd.DataFrame, now: datetime
 ) -> list[Attention]:
-    """Important work waits long inside its own quota while another project borrows there.
+    """Important work waits long while another project borrows in the pool it has quota in.
+
+    Inside its own quota that is urgent; at a quota beyond which it may not borrow, a warning.
 
     `waiting`: jobs without a start (project, lane, gpus, submit_at). `held`: GPUs held now (pool,
-    project, value). `quotas`: in force (pool, project, nominal_gpus).
+    project, value). `quotas`: in force (pool, project, nominal_gpus, borrowing_limit_gpus).
     """
     if waiting.empty or held.empty or quotas.empty:
         return []
@@ -69,29 +72,39 @@ def starvation(
     owned = quotas.merge(held, on=["pool", "project"], how="left")
     owned["value"] = owned["value"].astype("float64").fillna(0.0)
     owned["nominal"] = owned["nominal_gpus"].astype("float64")
+    # No borrowing limit is no limit.
+    borrowing = owned["borrowing_limit_gpus"].astype("float64").fillna(float("inf"))
+    owned["limit"] = owned["nominal"] + borrowing
     for pool, rows in owned.groupby("pool", sort=True):
         borrowers = rows[rows["value"] > rows["nominal"]].sort_values("value", ascending=False)
-        room = rows[rows["value"] < rows["nominal"]][["project", "nominal", "value"]]
-        starved = late.merge(room, on="project")
-        starved = starved[starved["value"] + starved["gpus"] <= starved["nominal"]]
-        if borrowers.empty or starved.empty:
+        hopes = late.merge(rows[["project", "nominal", "limit", "value"]], on="project")
+        hopes = hopes[~hopes["project"].isin(set(borrowers["project"]))]
+        after = hopes["value"] + hopes["gpus"]
+        inside = hopes[after <= hopes["nominal"]]
+        at_limit = hopes[(after > hopes["limit"]) & (hopes["limit"] <= hopes["nominal"])]
+        if borrowers.empty:
             continue
         top = borrowers.iloc[0]
-        found.append(
-            Attention(
-                Kind.STARVATION, "bad", region, str(pool),
-                (str(top["project"]), *sorted(set(starved["project"]))),
-                since=starved["submit_at"].min().to_pydatetime(),
-                values={
-                    "jobs": len(starved),
-                    "lane": str(starved["lane"].mode().iloc[0]),
-                    "seconds": float(
-                        (pd.Timestamp(now) - starved["submit_at"]).dt.total_seconds().min()
-                    ),
-                    "gpus": float(top["value"] - top["nominal"]),
-                },
-            )
-        )  # fmt: skip
+        for kind, level, starved in (
+            (Kind.STARVATION, "bad", inside),
+            (Kind.MAY_NOT_BORROW, "warn", at_limit),
+        ):
+            if starved.empty:
+                continue
+            ages = (pd.Timestamp(now) - starved["submit_at"]).dt.total_seconds()
+            found.append(
+                Attention(
+                    kind, level, region, str(pool),
+                    (str(top["project"]), *sorted(set(starved["project"]))),
+                    since=starved["submit_at"].min().to_pydatetime(),
+                    values={
+                        "jobs": len(starved),
+                        "lane": str(starved["lane"].mode().iloc[0]),
+                        "seconds": float(ages.min()),
+                        "gpus": float(top["value"] - top["nominal"]),
+                    },
+                )
+            )  # fmt: skip
     return found
 
 

@@ -210,7 +210,7 @@ def pool_rows(
     rows = []
     for pool in pools:
         mine = table[table["pool"] == pool.name]
-        hopes = waiting["pools"].map(lambda allowed, name=pool.name: name in allowed).astype(bool)
+        hopes = hopes_for(waiting, pool=pool.name, quotas=quotas)
         lost = evicted[evicted["pool"] == pool.name]["lost_gpu_seconds"].sum()
         rows.append(
             {
@@ -226,6 +226,16 @@ def pool_rows(
             }
         )
     return rows
+
+
+def hopes_for(waiting: pd.DataFrame, *, pool: str, quotas: pd.DataFrame) -> pd.Series[bool]:
+    """Which waiting jobs may run in a pool: it is named, or none is and the project has quota."""
+    having = set(quotas[quotas["pool"] == pool]["project"])
+    hopes = [
+        pool in allowed if allowed else project in having
+        for allowed, project in zip(waiting["pools"], waiting["project"], strict=True)
+    ]
+    return pd.Series(hopes, index=waiting.index, dtype=bool)
 
 
 def _total(frame: pd.DataFrame, column: str) -> float | None:

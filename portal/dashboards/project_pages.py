@@ -15,7 +15,7 @@ from planner.vocabulary import SENTENCES, Reason
 from portal.dashboards import figures, measures, selectors
 from portal.dashboards.exhibits import quota_marks, sources, window_note, words
 from portal.dashboards.figures import LANES, Mark
-from portal.dashboards.pages import Row, free_now, pool_rows, records
+from portal.dashboards.pages import Row, free_now, hopes_for, pool_rows, records
 from portal.dashboards.selectors import Freshness, Work
 from portal.dashboards.windows import Window
 from portal.exhibits import Exhibit, Key
@@ -214,8 +214,7 @@ def pool_page(
     )[0]  # fmt: skip
     named = quota["project"].isin(set(seen))
     waiting = done.waiting
-    # astype: of nothing, map makes a mask without a type, which would pick columns.
-    waiting = waiting[waiting["pools"].map(lambda allowed: pool.name in allowed).astype(bool)]
+    waiting = waiting[hopes_for(waiting, pool=pool.name, quotas=quotas)]
     by_lane = waiting.groupby("lane").agg(
         jobs=("gpus", "size"), gpus=("gpus", "sum"), since=("submit_at", "min")
     )

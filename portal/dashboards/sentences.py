@@ -52,7 +52,10 @@ def say(
         if not text:
             continue
         label, since = _LABELS[item.kind](), ""
-        if item.kind in {Kind.STARVATION, Kind.ALL_URGENT, Kind.STALE} and item.since:
+        if (
+            item.kind in {Kind.STARVATION, Kind.MAY_NOT_BORROW, Kind.ALL_URGENT, Kind.STALE}
+            and item.since
+        ):
             since = gettext("since %(when)s") % {"when": local(item.since, zone)}
         elif item.until:
             since = ago(item.until, now)
@@ -92,6 +95,22 @@ def _starvation(item: Attention, seen: Collection[str], zone: ZoneInfo) -> str:
         "project borrows %(gpus)s GPUs above its quota.",
         n,
     ) % values  # fmt: skip
+
+
+def _may_not_borrow(item: Attention, seen: Collection[str], zone: ZoneInfo) -> str:
+    n = int(item.values["jobs"] or 0)
+    return ngettext(
+        "%(n)d %(lane)s run waits %(wait)s or longer at a quota beyond which it may not borrow, "
+        "while %(gpus)s GPUs are lent to another project.",
+        "%(n)d %(lane)s runs wait %(wait)s or longer at a quota beyond which they may not borrow, "
+        "while %(gpus)s GPUs are lent to another project.",
+        n,
+    ) % {
+        "n": n,
+        "lane": item.values["lane"],
+        "wait": duration(item.values["seconds"]),
+        "gpus": number(item.values["gpus"]),
+    }  # fmt: skip
 
 
 def _all_urgent(item: Attention, seen: Collection[str], zone: ZoneInfo) -> str:
@@ -188,6 +207,7 @@ def _coverage(item: Attention, seen: Collection[str], zone: ZoneInfo) -> str:
 
 _SENTENCES: dict[Kind, Callable[[Attention, Collection[str], ZoneInfo], str]] = {
     Kind.STARVATION: _starvation,
+    Kind.MAY_NOT_BORROW: _may_not_borrow,
     Kind.ALL_URGENT: _all_urgent,
     Kind.CHECKPOINT_DOMAIN: _checkpoint_domain,
     Kind.STORAGE_STALL: _storage_stall,
@@ -197,6 +217,7 @@ _SENTENCES: dict[Kind, Callable[[Attention, Collection[str], ZoneInfo], str]] = 
 }
 _LABELS: dict[Kind, Callable[[], str]] = {
     Kind.STARVATION: lambda: gettext("starvation"),
+    Kind.MAY_NOT_BORROW: lambda: gettext("may not borrow"),
     Kind.ALL_URGENT: lambda: gettext("everything urgent"),
     Kind.CHECKPOINT_DOMAIN: lambda: gettext("failure domain"),
     Kind.STORAGE_STALL: lambda: gettext("storage stall"),

@@ -44,7 +44,9 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
 def outcome(request: HttpRequest, pk: int) -> HttpResponse:
     """How far a plan is, or what came out: a fragment that asks again while there is no end."""
     user, plan = _found(request, pk)
-    return render(request, "plans/_outcome.html", outcome_context(plan, user, timezone.now()))
+    beside = request.GET.get("guarantees") == "beside"
+    context = outcome_context(plan, user, timezone.now(), without_guarantees=beside)
+    return render(request, "plans/_outcome.html", context)
 
 
 @require_GET
@@ -96,8 +98,13 @@ def _steered(request: HttpRequest, pk: int) -> tuple[User, Plan]:
     return user, plan
 
 
-def outcome_context(plan: Plan, user: User, now: datetime) -> dict[str, Any]:
-    """What `plans/_outcome.html` shows; pages that include it ask here too."""
+def outcome_context(
+    plan: Plan, user: User, now: datetime, *, without_guarantees: bool = False
+) -> dict[str, Any]:
+    """What `plans/_outcome.html` shows; pages that include it ask here too.
+
+    `without_guarantees`: the page says beside it what the pool promises, also while it polls.
+    """
     result = selectors.outcome(plan=plan, user=user)
     return {
         "plan": plan,
@@ -105,11 +112,12 @@ def outcome_context(plan: Plan, user: User, now: datetime) -> dict[str, Any]:
         "zone": settings.REPORT_TIMEZONE,
         "pending": plan.state in {PlanState.QUEUED, PlanState.RUNNING},
         "may_steer": selectors.may_steer(user, plan),
+        "without_guarantees": without_guarantees,
         "result": result,
         "verdict": verdicts.sentences(result) if result else [],
         "guarantees": [
             (guarantee, verdicts.guarantee_sentences(guarantee))
-            for guarantee in (result.guarantees if result else ())
+            for guarantee in (result.guarantees if result and not without_guarantees else ())
         ],
         "stale": plan.state == PlanState.DONE and services.is_stale(plan=plan, now=now),
         "observed_last": plan.workload.observed_to - timedelta(seconds=1),

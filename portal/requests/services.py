@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from portal.accounts.models import User
 from portal.fleet.models import Pool
 from portal.plans import services as plans
-from portal.plans.models import Plan
+from portal.plans.models import Plan, PlanState
 from portal.policy import services as policy
 from portal.requests import clock, rules, selectors, steps, transitions
 from portal.requests.models import QuotaRequest, Verb
@@ -272,6 +272,19 @@ def revoke(*, request: QuotaRequest, reason: str, by: User, now: datetime) -> Qu
         except policy.QuotaConflict as conflict:
             raise RefusedError(str(conflict)) from conflict
         return steps.move(request, Verb.REVOKE, by=by, now=now, comment=rules.short(reason))
+
+
+def call_off_earlier(*, plan: Plan, by: User, now: datetime) -> None:
+    """Calls off what the same person's form had simulated before `plan` and no request uses.
+
+    Each pause while the form is filled in queues a simulation; only the last one is still wanted.
+    """
+    waiting = (PlanState.QUEUED, PlanState.RUNNING)
+    earlier = Plan.objects.filter(
+        created_by=by, project=plan.project, requests=None, state__in=waiting
+    )
+    for one in earlier.exclude(pk=plan.pk):
+        plans.cancel(plan=one, now=now)
 
 
 def _simulated(request: QuotaRequest, *, now: datetime) -> dict[str, Any]:

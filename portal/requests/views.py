@@ -256,6 +256,7 @@ def _effect(form: AskForm, user: User) -> dict[str, Any]:
     if never:
         return context
     plan = plans.queue_quota_change(**terms, starts_at=said["starts_at"], by=user, now=form.now)
+    services.call_off_earlier(plan=plan, by=user, now=form.now)
     return {**outcome_context(plan, user, form.now), **context}
 
 
@@ -283,12 +284,11 @@ def _detail_page(
     """The page of a request: as it is opened, and again when a decision was not accepted."""
     now = timezone.now()
     who = selectors.actors(user, asked)
-    shown = outcome_context(asked.plan, user, now) if asked.plan else {}
+    # The guarantees are said beside the quota, from what is in force now.
+    shown = outcome_context(asked.plan, user, now, without_guarantees=True) if asked.plan else {}
     board = selectors.board(asked, now=now)
     context = {
         **shown,
-        # Said beside the quota, from what is in force now; the plan would say it again.
-        "guarantees": [],
         "guarantee_sentences": verdicts.guarantee_sentences(board.guarantee)
         if board.guarantee
         else [],

@@ -265,7 +265,7 @@ def _added_by(frame: pd.DataFrame, keys: list[str]) -> pd.Series[Any]:
     wide = pd.DataFrame.from_records(frame["buckets"].tolist())
     bounds: list[str] = [bound(str(name)) for name in wide.columns]
     wide = wide.T.groupby(bounds, sort=False).sum(min_count=1).T
-    wide = wide[sorted(set(bounds), key=lambda text: float(text))]
+    wide = wide[sorted(set(bounds), key=lambda text: float(str(text)))]
     sums = wide.groupby([frame[key] for key in keys], sort=True, dropna=False).sum(min_count=1)
     return pd.Series(
         [

@@ -9,7 +9,12 @@ from portal.dashboards.attention import Kind
 
 NOW = datetime(2026, 11, 30, 3, 0, tzinfo=UTC)
 QUOTAS = pd.DataFrame(
-    {"pool": ["a", "a"], "project": ["speech", "robotics"], "nominal_gpus": [24, 24]}
+    {
+        "pool": ["a", "a"],
+        "project": ["speech", "robotics"],
+        "nominal_gpus": [24, 24],
+        "borrowing_limit_gpus": pd.array([None, None], dtype="Int64"),
+    }
 )
 HELD = pd.DataFrame({"pool": ["a", "a"], "project": ["speech", "robotics"], "value": [8.0, 40.0]})
 
@@ -43,6 +48,17 @@ def test_it_is_none_when_young_unimportant_beyond_the_quota_or_nobody_borrows() 
     assert starved(waiting(hours=3, lane="background")) == []
     assert starved(waiting(hours=3, gpus=24)) == []
     assert starved(waiting(hours=3), HELD.assign(value=[8.0, 24.0])) == []
+
+
+def test_a_long_wait_at_a_quota_that_may_not_borrow_beside_a_borrower_is_a_warning() -> None:
+    full = HELD.assign(value=[24.0, 40.0])
+    strict = QUOTAS.assign(borrowing_limit_gpus=pd.array([0, None], dtype="Int64"))
+    [found] = attention.starvation(
+        region="tokyo", waiting=waiting(hours=3), held=full, quotas=strict, now=NOW
+    )
+    assert (found.kind, found.level) == (Kind.MAY_NOT_BORROW, "warn")
+    assert (found.values["jobs"], found.values["gpus"]) == (1, 16)
+    assert starved(waiting(hours=3), full) == []
 
 
 def test_marking_everything_emergency_is_said_from_ten_jobs_on() -> None:

@@ -240,3 +240,14 @@ def test_an_auditor_is_offered_nothing_to_press(
 def test_nobody_sees_a_plan_without_signing_in() -> None:
     response = Client().get(reverse("plans:outcome", args=[1]))
     assert response.status_code == 302
+
+
+def test_beside_the_guarantees_of_a_request_a_poll_does_not_say_them_again(
+    done: Plan, ben: User, signed_in: SignIn
+) -> None:
+    client = signed_in(ben)
+
+    assert "Guarantees on" in page(client, done)
+    beside = client.get(reverse("plans:outcome", args=[done.pk]), {"guarantees": "beside"})
+    assert "Guarantees on" not in beside.content.decode()
+    assert 'data-state="done"' in beside.content.decode()

@@ -40,6 +40,19 @@ def test_the_same_values_are_not_simulated_twice(
     assert Plan.objects.count() == 1
 
 
+def test_other_values_call_off_the_simulation_before_and_never_that_of_a_request(
+    world: World, aiko: User, signed_in: SignedIn
+) -> None:
+    client = signed_in(aiko)
+    client.post(reverse("requests:submit"), form(world, extra_gpus=4))
+    client.post(URL, form(world, extra_gpus=8))
+    client.post(URL, form(world, extra_gpus=12))
+
+    of_request, first, last = Plan.objects.order_by("pk")
+    assert QuotaRequest.objects.get().plan == of_request
+    assert [plan.state for plan in (of_request, first, last)] == ["queued", "cancelled", "queued"]
+
+
 def test_what_does_not_make_sense_yet_is_said_and_not_simulated(
     world: World, aiko: User, signed_in: SignedIn
 ) -> None:
