@@ -186,4 +186,5 @@ def _seen(fleet: pd.DataFrame, places: pd.DataFrame, viewer: User) -> pd.DataFra
         scope in {"total", "lane"} or name in own[scope]
         for scope, name in zip(fleet["scope"], fleet["name"], strict=True)
     ]
-    return fleet[kept].reset_index(drop=True)
+    # .loc: an empty list picks no row here, but no column in fleet[[]].
+    return fleet.loc[kept].reset_index(drop=True)
