@@ -38,7 +38,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 # --- house: tests and checks -----------------------------------------------------------------
 
 test: packages $(VENV)/.dev messages ## Run all tests; installs and starts what they need (ARGS="-k word" narrows)
-	@exec $(PY) -m tests.services -- $(PY) -m pytest -n 2 --dist loadgroup $(ARGS)
+	@exec $(PY) -m tests.services -- sh tests/all.sh $(PY) $(ARGS)
 
 lint: $(VENV)/.dev ## Check style and formatting
 	@$(BIN)/ruff check

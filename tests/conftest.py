@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from tests import cast, worlds
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
+
+# Processes that tests start are web processes too, and those refuse to run without a key.
+os.environ.setdefault("SEKISHO_SECRET_KEY", "only-for-tests-" * 4)
 
 
 @pytest.fixture(autouse=True)
