@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from django.core.cache import cache
 from django.test import Client
+from django.utils import translation
 from pytest_django import Settings
 
 from portal.accounts.models import User
@@ -30,6 +31,13 @@ def own_cache_and_quick_passwords(settings: Settings) -> None:
         "django.contrib.auth.hashers.PBKDF2PasswordHasher",  # for what was seeded before the test
     ]
     cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def english_unless_asked_otherwise() -> Iterator[None]:
+    """A page read in Japanese leaves its language with the thread; each test begins anew."""
+    with translation.override(None):
+        yield
 
 
 @pytest.fixture
