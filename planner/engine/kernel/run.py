@@ -1,0 +1,205 @@
+"""The run: one instant after the other, each with its events in order and then one pass."""
+
+from __future__ import annotations
+
+import numba
+
+from planner.engine.kernel.courses import complete, interrupt, pop
+from planner.engine.kernel.layout import (
+    ARRIVED,
+    ATTEMPTS,
+    BACK_OFFS,
+    BACKING_OFF,
+    CHANGED,
+    COMPLETIONS,
+    EASY,
+    ENDED,
+    EVENTS,
+    EVICTED_NOW,
+    EVICTIONS,
+    FRESH,
+    HORIZON,
+    LAST_SECOND,
+    LOG,
+    LONGEST_QUEUE,
+    MORE_ROOM,
+    MULTIFACTOR,
+    NEVER,
+    NOT_YET,
+    NOW,
+    ORDER,
+    OUTAGE,
+    OUTAGES_DONE,
+    PHASE,
+    RELEASED,
+    REQUEUE,
+    RUNNERS,
+    SPELLS,
+    STILL_RUNNING,
+    TOO_LONG,
+    WAITERS,
+    WAITING,
+    State,
+    jit,
+)
+from planner.engine.kernel.easy import easy_pass
+from planner.engine.kernel.passes import run_pass
+from planner.engine.kernel.queues import enter, pool_changed, pool_may_admit, spell
+from planner.engine.kernel.reasons import note_reasons
+from planner.engine.kernel.scores import age_usage
+
+EVENTS_NEXT, PASS_NEXT = 0, 1  # what the next step of the run is
+
+
+@jit
+def _next_instant(s: State) -> int:
+    """Return the second of the next event that does happen."""
+    st = s.st
+    # The end of an attempt that an eviction has ended before is no event.
+    while st[COMPLETIONS] > 0 and s.attempts[s.completions[0].what].ended != STILL_RUNNING:
+        pop(s.completions, st[COMPLETIONS])
+        st[COMPLETIONS] -= 1
+    instant = NEVER
+    if st[COMPLETIONS] > 0:
+        instant = s.completions[0].time
+    if st[BACK_OFFS] > 0:
+        instant = min(instant, s.back_offs[0].time)
+    if st[OUTAGES_DONE] < s.outage_events.size:
+        instant = min(instant, s.outage_events[st[OUTAGES_DONE]].time)
+    if st[ARRIVED] < s.order.size:
+        instant = min(instant, s.submit[s.order[st[ARRIVED]]])
+    return instant
+
+
+@jit
+def _strike(s: State, outage: int, now: int) -> None:
+    """Begin an outage: its pools lose their capacity, and every job in them is evicted."""
+    for k in range(s.struck_lo[outage], s.struck_lo[outage + 1]):
+        p = s.struck[k].pool
+        s.pools[p].out += 1
+        pool_changed(s, p)
+        while s.pools[p].running >= 0:
+            job = s.pools[p].running
+            interrupt(s, job, now, REQUEUE, OUTAGE, outage, s.struck[k].storage_lost)
+            enter(s, job, now)
+
+
+@jit
+def _outages(s: State, now: int) -> None:
+    st = s.st
+    while st[OUTAGES_DONE] < s.outage_events.size:
+        event = s.outage_events[st[OUTAGES_DONE]]
+        if event.time > now:
+            break
+        st[OUTAGES_DONE] += 1
+        st[EVENTS] += 1
+        if event.begins:
+            _strike(s, event.outage, now)
+            continue
+        for k in range(s.struck_lo[event.outage], s.struck_lo[event.outage + 1]):
+            p = s.struck[k].pool
+            s.pools[p].out -= 1
+            pool_changed(s, p)
+            pool_may_admit(s, p)
+
+
+@jit
+def _events(s: State, now: int) -> None:
+    """Handle the events of one instant, kind by kind."""
+    st = s.st
+    # (1) completions
+    while st[COMPLETIONS] > 0 and s.completions[0].time == now:
+        a = s.completions[0].what
+        pop(s.completions, st[COMPLETIONS])
+        st[COMPLETIONS] -= 1
+        if s.attempts[a].ended == STILL_RUNNING:
+            complete(s, a, now)
+            st[EVENTS] += 1
+    # (2) outages that end, (3) outages that begin: they are sorted so
+    _outages(s, now)
+    # (4) back-offs that end
+    while st[BACK_OFFS] > 0 and s.back_offs[0].time == now:
+        job = s.back_offs[0].what
+        pop(s.back_offs, st[BACK_OFFS])
+        st[BACK_OFFS] -= 1
+        st[EVENTS] += 1
+        spell(s, job, s.jobs[job].since, now, -1 - BACKING_OFF)
+        enter(s, job, now)
+    # (5) arrivals in file order
+    while st[ARRIVED] < s.order.size and s.submit[s.order[st[ARRIVED]]] == now:
+        job = s.order[st[ARRIVED]]
+        st[ARRIVED] += 1
+        st[EVENTS] += 1
+        if s.jobs[job].state == NOT_YET:
+            s.jobs[job].state = WAITING
+            enter(s, job, now)
+    st[LONGEST_QUEUE] = max(st[LONGEST_QUEUE], st[WAITERS])
+
+
+@jit
+def _pass(s: State, now: int) -> None:
+    st = s.st
+    evictions = st[EVICTIONS]
+    if s.rule[EASY]:
+        easy_pass(s, now)
+    else:
+        run_pass(s, now)
+    for k in range(st[FRESH]):
+        s.shapes[s.fresh[k]].fresh = 0
+    st[FRESH] = 0
+    if st[EVICTIONS] == evictions:
+        # What an eviction has given back may let in somebody of a lane already looked at, so
+        # after one the lists stay for the next pass.
+        for k in range(st[CHANGED]):
+            s.pools[s.changed[k]].changed = 0
+        st[CHANGED] = 0
+        for k in range(st[RELEASED]):
+            s.queues[s.released[k]].released = 0
+        st[RELEASED] = 0
+    for k in range(st[EVICTED_NOW]):
+        enter(s, s.evicted[k], now)
+    st[EVICTED_NOW] = 0
+    note_reasons(s, now)
+
+
+@jit
+def _has_room(s: State) -> bool:
+    """Say whether the records have room for whatever the next step may write."""
+    st = s.st
+    waiting, running = st[WAITERS], st[RUNNERS]
+    return (
+        st[ATTEMPTS] + waiting + running <= s.attempts.size
+        and st[EVICTIONS] + waiting + 2 * running <= s.evictions.size
+        and st[SPELLS] + waiting + st[BACK_OFFS] + 2 * s.queues.size <= s.spells.size
+        and st[LOG] + s.shapes.size <= s.log.size
+    )
+
+
+@jit
+def _steps(s: State) -> int:
+    st = s.st
+    horizon, last = s.rule[HORIZON], s.rule[LAST_SECOND]
+    while True:
+        if st[PHASE] == EVENTS_NEXT:
+            instant = _next_instant(s)
+            if instant == NEVER or instant > horizon:
+                return ENDED
+            if instant > last:
+                return TOO_LONG
+            if not _has_room(s):
+                return MORE_ROOM
+            if s.rule[ORDER] == MULTIFACTOR:
+                age_usage(s, instant)
+            st[NOW] = instant
+            _events(s, instant)
+            st[PHASE] = PASS_NEXT
+        if not _has_room(s):
+            return MORE_ROOM
+        _pass(s, st[NOW])
+        st[PHASE] = EVENTS_NEXT
+
+
+@numba.njit(_nrt=False, nogil=True, cache=True)
+def steps(s: State) -> int:
+    """Run until the last event, or until the records need more room; say which."""
+    return _steps(s)
