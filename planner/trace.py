@@ -1,55 +1,90 @@
-"""What a run leaves behind: flat records of jobs, attempts, spells of waiting, and evictions."""
+"""What a run leaves behind: flat records of jobs, attempts, spells of waiting, and evictions.
+
+The records are columns of numbers (`Records`), the same from every engine; the frames that people
+and measures read are made of them when they are first asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from planner.description.record import Scenario
-from planner.vocabulary import AttemptEnd, Ground, JobState
+from planner.vocabulary import AttemptEnd, Ground, JobState, Reason
 
-if TYPE_CHECKING:
-    from planner.engine.courses import Course
+Numbers = np.ndarray[Any, np.dtype[Any]]
 
-_SPLIT = ("useful", "lost", "checkpoint", "restart", "staging")
+PARTS = ("useful", "lost", "checkpoint", "restart", "staging")
+SCORE_TERMS = ("age", "fair_share", "size", "lane")
+# The codes that stand in the records are places in these.
+STATES, ENDS, GROUNDS, REASONS = tuple(JobState), tuple(AttemptEnd), tuple(Ground), tuple(Reason)
 
-
-@dataclass(slots=True)
-class Attempt:
-    """One attempt as the engine keeps it: seconds planned, then GPU-seconds spent."""
-
-    job: int  # position in the file
-    number: int
-    pool: int
-    start: int
-    staging: int
-    restart: int
-    write: int
-    end: int | None = None
-    ended: AttemptEnd = AttemptEnd.RUNNING
-    by: int | None = None
-    ground: Ground | None = None
-    staging_gpu: int = 0
-    restart_gpu: int = 0
-    checkpoint_gpu: int = 0
-    useful_gpu: int = 0
-    lost_gpu: int = 0
+_Word = TypeVar("_Word", bound=str)
 
 
-@dataclass(frozen=True, slots=True)
-class Eviction:
-    """Who was evicted when, for whom, on what ground, and what it cost."""
+class JobRecords(NamedTuple):
+    """One row per job submitted by the end, in file order; -1 stands for what is absent."""
 
-    at: int
-    victim: Course
-    preemptor: Course | None
-    ground: Ground
-    pool: int
-    lost: int
+    position: Numbers  # in the file
+    state: Numbers
+    first_start: Numbers
+    end: Numbers
+    preemptions: Numbers
+    reason: Numbers  # why it can never run
+    waiting_reason: Numbers  # why it still waits at the end
+
+
+class AttemptRecords(NamedTuple):
+    """One row per attempt, by job and number; -1 stands for what is absent."""
+
+    job: Numbers  # position in the file, as in all records
+    number: Numbers
+    pool: Numbers
+    start: Numbers
+    end: Numbers
+    ended: Numbers
+    by: Numbers
+    ground: Numbers
+    staging: Numbers
+    restart: Numbers
+    split: Numbers  # GPU-seconds, a column for each of PARTS
+    staged: Numbers  # whether the staging was finished
+    scores: Numbers | None  # with order = "multifactor": a column for each of SCORE_TERMS
+
+
+class SpellRecords(NamedTuple):
+    """One row per spell of waiting for one reason, by job and time."""
+
+    job: Numbers
+    start: Numbers
+    end: Numbers
+    reason: Numbers
+
+
+class EvictionRecords(NamedTuple):
+    """One row per eviction, in the order in which they happened."""
+
+    at: Numbers
+    victim: Numbers
+    preemptor: Numbers
+    ground: Numbers
+    pool: Numbers
+    lost: Numbers
+
+
+class Records(NamedTuple):
+    """All that an engine has to say. Spells are many, so they are spelled out on demand."""
+
+    jobs: JobRecords
+    attempts: AttemptRecords
+    evictions: EvictionRecords
+    total_wait: Numbers  # by job, like `jobs`
+    spells: Callable[[], SpellRecords]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,154 +99,179 @@ class Trace:
 
     scenario: Scenario
     end_seconds: int
-    _courses: Sequence[Course]  # in file order
-    _evictions: Sequence[Eviction]
-
-    # A frame is made when it is first asked for: a comparison looks at the jobs only.
+    records: Records
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """Return one row per job, in file order."""
-        return _jobs(self.scenario, self._courses)
+        return _jobs(self.scenario, self.records)
 
     @cached_property
     def attempts(self) -> pd.DataFrame:
         """Return one row per attempt, by job and number."""
-        return _attempts(self.scenario, self._courses)
+        return _attempts(self.scenario, self.records.attempts)
 
     @cached_property
     def spells(self) -> pd.DataFrame:
         """Return one row per spell of waiting for one reason, by job and time."""
-        return _spells(self._courses)
+        rows = self.records.spells()
+        return pd.DataFrame(
+            {
+                "job": _texts(_ids(self.scenario), rows.job),
+                "start_seconds": rows.start.astype("int64"),
+                "end_seconds": rows.end.astype("int64"),
+                "reason": _words(REASONS, rows.reason),
+            }
+        )
 
     @cached_property
     def evictions(self) -> pd.DataFrame:
         """Return one row per eviction, by time."""
-        return _evictions(self.scenario, self._evictions)
+        return _evictions(self.scenario, self.records.evictions)
 
     def __getstate__(self) -> dict[str, object]:
-        """Pickle the frames, and not the engine's own records they are made of."""
-        for name in ("jobs", "attempts", "spells", "evictions"):
-            getattr(self, name)
-        return self.__dict__ | {"_courses": (), "_evictions": ()}
+        """Pickle the spells spelled out, not the engine's way of telling them."""
+        spells = self.records.spells()
+        return {
+            "scenario": self.scenario,
+            "end_seconds": self.end_seconds,
+            "records": self.records._replace(spells=_Told(spells)),
+        }
 
 
-def record(
-    scenario: Scenario, courses: Sequence[Course], evictions: Sequence[Eviction], end_seconds: int
-) -> Trace:
-    """Write the records of a run that has ended."""
-    in_file_order = sorted(courses, key=lambda course: course.position)
-    return Trace(scenario, end_seconds, in_file_order, evictions)
+class _Told(NamedTuple):
+    rows: SpellRecords
+
+    def __call__(self) -> SpellRecords:
+        return self.rows
 
 
-def _frame(columns: dict[str, tuple[str, list[Any]]]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {name: pd.Series(values, dtype=dtype) for name, (dtype, values) in columns.items()}
-    )
+# --- Frames --------------------------------------------------------------------------------------
 
 
-def _jobs(scenario: Scenario, courses: Sequence[Course]) -> pd.DataFrame:
+def _ids(scenario: Scenario) -> Numbers:
+    return np.asarray(scenario.table.ids, dtype=object)
+
+
+def _texts(names: Numbers | Sequence[str | None], codes: Numbers) -> pd.Series[Any]:
+    """Return the names that stand at these places; a place of -1 is null."""
+    known = np.empty(len(names) + 1, dtype=object)
+    known[:-1], known[-1] = names, None
+    return pd.Series(known[codes], dtype="str")
+
+
+def _words(words: Sequence[_Word], codes: Numbers) -> pd.Series[Any]:
+    return _texts([str(word) for word in words], codes)
+
+
+def _whole(values: Numbers, *, absent: Numbers | None = None) -> pd.Series[Any]:
+    """Return whole numbers of which some are absent: the negative ones, or those marked."""
+    missing = values < 0 if absent is None else absent
+    return pd.Series(pd.arrays.IntegerArray(values.astype("int64"), missing))
+
+
+def _sums_by_job(attempts: AttemptRecords, values: Numbers, jobs: int) -> Numbers:
+    """Add up a column of the attempts, which are sorted by job, for every job in the file."""
+    running = np.concatenate(([0], np.cumsum(values)))
+    ends = np.searchsorted(attempts.job, np.arange(jobs + 1))
+    return np.asarray(np.diff(running[ends]))
+
+
+def _jobs(scenario: Scenario, records: Records) -> pd.DataFrame:
+    table, jobs, attempts = scenario.table, records.jobs, records.attempts
+    at, every = jobs.position, len(scenario.table)
     tenant_of = {project.name: project.tenant for project in scenario.projects}
-    starts = [course.first_start for course in courses]
-    schedulable = [course.state is not JobState.UNSCHEDULABLE for course in courses]
-    split = {
-        f"{part}_gpu_seconds": (
-            "int64",
-            [sum(getattr(a, f"{part}_gpu") for a in course.attempts) for course in courses],
-        )
-        for part in _SPLIT
-    }
-    return _frame(
+    submit = table.submit_seconds[at]
+    bounds = np.searchsorted(attempts.job, np.arange(every + 1))
+    number = np.diff(bounds)[at]
+    last = np.maximum(bounds[1:] - 1, 0)[at]
+    pools = [pool.name for pool in scenario.pools]
+    pool = np.full(len(at), -1) if not len(attempts.job) else attempts.pool[last]
+    never = jobs.state == STATES.index(JobState.UNSCHEDULABLE)
+    project = table.project[at]
+    return pd.DataFrame(
         {
-            "id": ("str", [course.job.id for course in courses]),
-            "project": ("str", [course.job.project for course in courses]),
-            "tenant": ("str", [tenant_of[course.job.project] for course in courses]),
-            "lane": ("str", [course.job.lane for course in courses]),
-            "gpus": ("int64", [course.gpus for course in courses]),
-            "submit_seconds": ("int64", [course.job.submit_seconds for course in courses]),
-            "state": ("str", [course.state.value for course in courses]),
-            "first_start_seconds": ("Int64", starts),
-            "end_seconds": ("Int64", [course.end for course in courses]),
-            "wait_seconds": (
-                "Int64",
-                [
-                    None if start is None else start - course.job.submit_seconds
-                    for start, course in zip(starts, courses, strict=True)
-                ],
-            ),
-            "total_wait_seconds": (
-                "Int64",
-                [
-                    sum(end - start for start, end, _ in course.spells) if waits else None
-                    for waits, course in zip(schedulable, courses, strict=True)
-                ],
-            ),
-            "attempts": ("int64", [len(course.attempts) for course in courses]),
-            "preemptions": ("int64", [course.preemptions for course in courses]),
-            "pool": (
-                "str",
-                [scenario.pools[c.pool].name if c.attempts else None for c in courses],
-            ),
-            **split,
-            "staged_gb": ("float64", [float(course.staged_gb) for course in courses]),
-            "reason": ("str", [c.reason.value if c.reason else None for c in courses]),
-            "waiting_reason": (
-                "str",
-                [c.waits_for.value if c.waits_for else None for c in courses],
-            ),
-        }
-    )
-
-
-def _attempts(scenario: Scenario, courses: Sequence[Course]) -> pd.DataFrame:
-    pairs = [(course, attempt) for course in courses for attempt in course.attempts]
-    jobs = scenario.jobs
-    return _frame(
-        {
-            "job": ("str", [course.job.id for course, _ in pairs]),
-            "attempt": ("int64", [a.number for _, a in pairs]),
-            "pool": ("str", [scenario.pools[a.pool].name for _, a in pairs]),
-            "start_seconds": ("int64", [a.start for _, a in pairs]),
-            "end_seconds": ("Int64", [a.end for _, a in pairs]),
-            "ended": ("str", [a.ended.value for _, a in pairs]),
-            "by_job": ("str", [None if a.by is None else jobs[a.by].id for _, a in pairs]),
-            "ground": ("str", [a.ground.value if a.ground else None for _, a in pairs]),
-            "staging_seconds": ("int64", [a.staging for _, a in pairs]),
-            "restart_seconds": ("int64", [a.restart for _, a in pairs]),
+            "id": _texts(_ids(scenario), at),
+            "project": _texts(table.project_names, project),
+            "tenant": _texts([tenant_of.get(name) for name in table.project_names], project),
+            "lane": _texts(table.lane_names, table.lane[at]),
+            "gpus": table.gpus[at].astype("int64"),
+            "submit_seconds": submit.astype("int64"),
+            "state": _words(STATES, jobs.state),
+            "first_start_seconds": _whole(jobs.first_start),
+            "end_seconds": _whole(jobs.end),
+            "wait_seconds": _whole(jobs.first_start - submit, absent=jobs.first_start < 0),
+            "total_wait_seconds": _whole(records.total_wait, absent=never),
+            "attempts": number.astype("int64"),
+            "preemptions": jobs.preemptions.astype("int64"),
+            "pool": _texts(pools, np.where(number > 0, pool, -1)),
             **{
-                f"{part}_gpu_seconds": ("int64", [getattr(a, f"{part}_gpu") for _, a in pairs])
-                for part in _SPLIT
+                f"{part}_gpu_seconds": _sums_by_job(attempts, attempts.split[:, column], every)[
+                    at
+                ].astype("int64")
+                for column, part in enumerate(PARTS)
             },
+            "staged_gb": _staged_gb(scenario, attempts)[at],
+            "reason": _words(REASONS, jobs.reason),
+            "waiting_reason": _words(REASONS, jobs.waiting_reason),
         }
     )
 
 
-def _spells(courses: Sequence[Course]) -> pd.DataFrame:
-    rows = [(course.job.id, *spell) for course in courses for spell in course.spells]
-    return _frame(
+def _staged_gb(scenario: Scenario, attempts: AttemptRecords) -> Numbers:
+    """Return what each job has brought over a link, in GB: as a decimal, then as a float."""
+    table = scenario.table
+    gigabytes = np.zeros(len(table))
+    times = np.bincount(attempts.job[attempts.staged != 0], minlength=len(table))
+    for job in np.flatnonzero(times):
+        gigabytes[job] = float(table.kinds[table.kind[job]].data_gb * int(times[job]))
+    return gigabytes
+
+
+def _attempts(scenario: Scenario, rows: AttemptRecords) -> pd.DataFrame:
+    ids = _ids(scenario)
+    scores = np.full((len(rows.job), 4), np.nan) if rows.scores is None else rows.scores
+    return pd.DataFrame(
         {
-            "job": ("str", [row[0] for row in rows]),
-            "start_seconds": ("int64", [row[1] for row in rows]),
-            "end_seconds": ("int64", [row[2] for row in rows]),
-            "reason": ("str", [row[3].value for row in rows]),
+            "job": _texts(ids, rows.job),
+            "attempt": rows.number.astype("int64"),
+            "pool": _texts([pool.name for pool in scenario.pools], rows.pool),
+            "start_seconds": rows.start.astype("int64"),
+            "end_seconds": _whole(rows.end),
+            "ended": _words(ENDS, rows.ended),
+            "by_job": _texts(ids, rows.by),
+            "ground": _words(GROUNDS, rows.ground),
+            "staging_seconds": rows.staging.astype("int64"),
+            "restart_seconds": rows.restart.astype("int64"),
+            **{
+                f"{part}_gpu_seconds": rows.split[:, column].astype("int64")
+                for column, part in enumerate(PARTS)
+            },
+            **{f"score_{term}": scores[:, column] for column, term in enumerate(SCORE_TERMS)},
+            # Left to right, as the engines add them up.
+            "score": scores[:, 0] + scores[:, 1] + scores[:, 2] + scores[:, 3],
         }
     )
 
 
-def _evictions(scenario: Scenario, evictions: Sequence[Eviction]) -> pd.DataFrame:
-    victims = [eviction.victim.job for eviction in evictions]
-    others = [e.preemptor.job if e.preemptor else None for e in evictions]
-    return _frame(
+def _evictions(scenario: Scenario, rows: EvictionRecords) -> pd.DataFrame:
+    table, ids = scenario.table, _ids(scenario)
+    preempts = rows.preemptor >= 0
+
+    def of(codes: Numbers, jobs: Numbers) -> Numbers:
+        return np.where(jobs >= 0, codes[jobs], -1) if len(codes) else np.full(len(jobs), -1)
+
+    return pd.DataFrame(
         {
-            "at_seconds": ("int64", [eviction.at for eviction in evictions]),
-            "victim": ("str", [job.id for job in victims]),
-            "victim_project": ("str", [job.project for job in victims]),
-            "victim_lane": ("str", [job.lane for job in victims]),
-            "preemptor": ("str", [job.id if job else None for job in others]),
-            "preemptor_project": ("str", [job.project if job else None for job in others]),
-            "preemptor_lane": ("str", [job.lane if job else None for job in others]),
-            "ground": ("str", [eviction.ground.value for eviction in evictions]),
-            "pool": ("str", [scenario.pools[eviction.pool].name for eviction in evictions]),
-            "lost_gpu_seconds": ("int64", [eviction.lost for eviction in evictions]),
+            "at_seconds": rows.at.astype("int64"),
+            "victim": _texts(ids, rows.victim),
+            "victim_project": _texts(table.project_names, of(table.project, rows.victim)),
+            "victim_lane": _texts(table.lane_names, of(table.lane, rows.victim)),
+            "preemptor": _texts(ids, np.where(preempts, rows.preemptor, -1)),
+            "preemptor_project": _texts(table.project_names, of(table.project, rows.preemptor)),
+            "preemptor_lane": _texts(table.lane_names, of(table.lane, rows.preemptor)),
+            "ground": _words(GROUNDS, rows.ground),
+            "pool": _texts([pool.name for pool in scenario.pools], rows.pool),
+            "lost_gpu_seconds": rows.lost.astype("int64"),
         }
     )

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +53,121 @@ class Job:
     checkpoint_interval_seconds: int = 0
     checkpoint_gb: Decimal = Decimal(0)
     restart_seconds: int = 0
+
+
+class Kind(NamedTuple):
+    """What many jobs have in common: where they may run, and what they bring along."""
+
+    accelerator: str | None = None
+    pools: tuple[str, ...] | None = None
+    regions: tuple[str, ...] | None = None
+    data_region: str | None = None
+    data_gb: Decimal = Decimal(0)
+    checkpoint_gb: Decimal = Decimal(0)
+
+
+_NUMBERS = ("submit_seconds", "gpus", "work_seconds", "limit_seconds")
+_NUMBERS += ("checkpoint_interval_seconds", "restart_seconds")
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class JobTable(Sequence[Job]):
+    """Jobs as columns: a million of them in 90 MB, and a job made only when it is looked at.
+
+    Times, GPUs and work are 64-bit whole numbers; `limit_seconds` is -1 where a job names none.
+    `project`, `lane` and `kind` are places in `project_names`, `lane_names` and `kinds`.
+    """
+
+    ids: Sequence[str]
+    submit_seconds: Numbers
+    gpus: Numbers
+    work_seconds: Numbers
+    limit_seconds: Numbers
+    checkpoint_interval_seconds: Numbers
+    restart_seconds: Numbers
+    project: Numbers
+    lane: Numbers
+    kind: Numbers
+    project_names: tuple[str, ...]
+    lane_names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+
+    @classmethod
+    def of(cls, jobs: Iterable[Job]) -> JobTable:
+        """Put jobs into columns; a number beyond 64 bits is an OverflowError."""
+        if isinstance(jobs, JobTable):
+            return jobs
+        rows = jobs if isinstance(jobs, Sequence) else tuple(jobs)
+        project, project_names = _places(rows, lambda job: job.project)
+        lane, lane_names = _places(rows, lambda job: job.lane)
+        kind, kinds = _places(
+            rows, lambda job: Kind(*(getattr(job, field) for field in Kind._fields))
+        )
+        return cls(
+            ids=[job.id for job in rows],
+            **{name: _column(rows, name) for name in _NUMBERS},
+            project=project,
+            lane=lane,
+            kind=kind,
+            project_names=project_names,
+            lane_names=lane_names,
+            kinds=kinds,
+        )
+
+    def __len__(self) -> int:
+        return len(self.submit_seconds)
+
+    @overload
+    def __getitem__(self, at: int) -> Job: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> JobTable: ...
+
+    def __getitem__(self, at: int | slice) -> Job | JobTable:
+        if isinstance(at, slice):
+            return self.take(np.arange(len(self))[at])
+        limit = int(self.limit_seconds[at])
+        return Job(
+            id=str(self.ids[at]),
+            submit_seconds=int(self.submit_seconds[at]),
+            project=self.project_names[self.project[at]],
+            lane=self.lane_names[self.lane[at]],
+            gpus=int(self.gpus[at]),
+            work_seconds=int(self.work_seconds[at]),
+            limit_seconds=None if limit < 0 else limit,
+            checkpoint_interval_seconds=int(self.checkpoint_interval_seconds[at]),
+            restart_seconds=int(self.restart_seconds[at]),
+            **self.kinds[self.kind[at]]._asdict(),
+        )
+
+    def __iter__(self) -> Iterator[Job]:
+        return (self[at] for at in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, JobTable):
+            return NotImplemented
+        return self is other or (len(self) == len(other) and all(map(Job.__eq__, self, other)))
+
+    def __hash__(self) -> int:
+        return hash((len(self), self.project_names, self.lane_names))
+
+    def take(self, rows: Numbers) -> JobTable:
+        """Return the jobs of these places, in this order."""
+        return JobTable(
+            ids=[self.ids[at] for at in rows.tolist()],
+            **{name: getattr(self, name)[rows] for name in (*_NUMBERS, "project", "lane", "kind")},
+            project_names=self.project_names,
+            lane_names=self.lane_names,
+            kinds=self.kinds,
+        )
+
+
+def _column(rows: Sequence[Job], name: str) -> Numbers:
+    values = (getattr(job, name) for job in rows)
+    return np.array([-1 if value is None else value for value in values], dtype=np.int64)
+
+
+def _places(rows: Sequence[Job], of: Callable[[Job], Any]) -> tuple[Numbers, tuple[Any, ...]]:
+    places: dict[Any, int] = {}
+    numbers = [places.setdefault(of(job), len(places)) for job in rows]
+    return np.array(numbers, dtype=np.int32), tuple(places)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -9,7 +10,7 @@ from planner.fleet import Domain, Link, Outage, Pool, Region, Storage
 from planner.policy import PolicySettings
 from planner.policy.priority import Lane
 from planner.policy.quota import Assignment, Quota
-from planner.work import Job, Project, Tenant
+from planner.work import Job, JobTable, Project, Tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,4 +33,14 @@ class Scenario:
     quotas: tuple[Quota, ...] = ()
     assignments: tuple[Assignment, ...] = ()
     outages: tuple[Outage, ...] = ()
-    jobs: tuple[Job, ...] = ()
+    jobs: Sequence[Job] = ()
+
+    def __post_init__(self) -> None:
+        """Keep the jobs as columns, whatever they were given as."""
+        object.__setattr__(self, "jobs", JobTable.of(self.jobs))
+
+    @property
+    def table(self) -> JobTable:
+        """Return the jobs as columns."""
+        assert isinstance(self.jobs, JobTable)  # noqa: S101 - made so above
+        return self.jobs

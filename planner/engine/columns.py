@@ -191,3 +191,20 @@ def _narrow(allowed: Sequence[int], *steps: tuple[Reason, Callable[[int], bool]]
         if not allowed:
             return (), reason
     return tuple(allowed), None
+
+
+def last_second(scenario: Scenario) -> int:
+    """Return the second no run goes beyond: up to it all GPU-seconds fit into 64 bits.
+
+    It is 2^53, the largest whole number that JSON keeps, or sooner in very large pools.
+    """
+    largest = max((pool.gpus for pool in scenario.pools), default=1)
+    return min(1 << 53, (1 << 62) // largest)
+
+
+class Beyond(Exception):  # noqa: N818 - what happened; `simulate` makes an error of it
+    """A run has gone beyond the last second."""
+
+    def __init__(self, second: int) -> None:
+        super().__init__(f"the run goes beyond second {second}")
+        self.second = second

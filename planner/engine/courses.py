@@ -3,16 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from decimal import Decimal
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from planner.policy.checkpoint import Spent, spent, writes_in
 from planner.policy.placement import Share
-from planner.trace import Attempt
 from planner.vocabulary import AttemptEnd, Ground, JobState, Reason, Recovery
 from planner.work import Job
 
 Spell = tuple[int, int, Reason]  # from, to, why
 History = Callable[[int, int], Iterable[Spell]]
+
+
+class Score(NamedTuple):
+    """The weighted terms of a multifactor score; their sum, left to right, is the score."""
+
+    age: float
+    fair_share: float
+    size: float
+    lane: float
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt: seconds planned, then GPU-seconds spent."""
+
+    job: int  # position in the file
+    number: int
+    pool: int
+    start: int
+    staging: int
+    restart: int
+    write: int
+    end: int | None = None
+    ended: AttemptEnd = AttemptEnd.RUNNING
+    by: int | None = None
+    ground: Ground | None = None
+    staging_gpu: int = 0
+    restart_gpu: int = 0
+    checkpoint_gpu: int = 0
+    useful_gpu: int = 0
+    lost_gpu: int = 0
+    staged: bool = False
+    score: Score | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """Who was evicted when, for whom, on what ground, and what it cost."""
+
+    at: int
+    victim: Course
+    preemptor: Course | None
+    ground: Ground
+    pool: int
+    lost: int
 
 
 class Course:
@@ -39,7 +84,6 @@ class Course:
         "saved",
         "shares",
         "spells",
-        "staged_gb",
         "staged_in",
         "state",
         "turn",
@@ -62,7 +106,6 @@ class Course:
         self.preemptions = 0
         self.pays_restart = False
         self.staged_in: tuple[str, ...] = ()
-        self.staged_gb = Decimal(0)
         self.first_start: int | None = None
         self.end: int | None = None
         self.pool = -1
@@ -192,5 +235,5 @@ class Course:
         attempt.useful_gpu = gpus * useful
         attempt.lost_gpu = gpus * (so_far.progress - useful)
         if attempt.staging and so_far.staging == attempt.staging:
-            self.staged_gb += self.job.data_gb
+            attempt.staged = True
             self.staged_in += (self.region,)

@@ -10,15 +10,14 @@ import heapq
 from math import inf
 
 from planner.description.record import Scenario
-from planner.engine.columns import Columns
-from planner.engine.courses import Course
+from planner.engine.columns import Beyond, Columns, last_second
+from planner.engine.courses import Course, Eviction
 from planner.engine.occupancy import Occupancy
 from planner.engine.queues import FITS, Queue, Shape
 from planner.engine.waiting import WaitingRoom
 from planner.policy.checkpoint import back_off_seconds
 from planner.policy.preemption import Candidate, choose, ground_for
 from planner.policy.priority import lanes_in_turn
-from planner.trace import Eviction
 from planner.vocabulary import Ground, JobState, Order, Reason, Recovery, Victims
 
 # Kinds of events, in the order in which they are handled within one instant; arrivals come last.
@@ -73,10 +72,12 @@ class Run:
 
     def run(self) -> None:
         """Handle one instant after the other, each with its events in order and then one pass."""
-        horizon = self.scenario.horizon_seconds
+        horizon, last = self.scenario.horizon_seconds, last_second(self.scenario)
         while (instant := self._next_instant()) is not None:
             if horizon is not None and instant > horizon:
                 break
+            if instant > last:
+                raise Beyond(last)
             self.now = instant
             # (1) completions, (2) outages that end, (3) that begin, (4) back-offs that end
             while self._events and self._events[0][0] == instant:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from planner.policy.multifactor import Multifactor
 from planner.vocabulary import Backfill, Order, Placement, Reclaim, Victims
 
 
@@ -16,6 +17,7 @@ class PolicySettings:
     victims: Victims = Victims.YOUNGEST
     reclaim: Reclaim = Reclaim.NEVER
     backfill: Backfill = Backfill.NONE
+    multifactor: Multifactor = field(default_factory=Multifactor)
 
     def __post_init__(self) -> None:
         """Take the words of the file for the rules; anything else is a ValueError at once."""

@@ -119,7 +119,7 @@ PROJECT = _record(
 )
 QUEUE = _record(
     i8="limit use noted_use",
-    i4="project lane active_lo n line_first line_last first head noted_head lane_at",
+    i4="project lane active_lo n_active line_first line_last first head noted_head lane_at",
     i1="strict line changed released head_changed",
 )
 LANE = _record(

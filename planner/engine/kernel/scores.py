@@ -15,8 +15,8 @@ from planner.engine.kernel.layout import (
 )
 from planner.policy import multifactor
 
-_decay = jit(multifactor.decay)
 _half_to_the = jit(multifactor.half_to_the)
+_LN2 = multifactor.LN2
 
 
 @jit
@@ -25,7 +25,9 @@ def age_usage(s: State, instant: int) -> None:
     seconds = instant - s.st[NOW]
     total = 0.0
     if seconds > 0:
-        kept, gained = _decay(seconds, s.multifactor[HALF_LIFE])
+        half_life = s.multifactor[HALF_LIFE]
+        kept = _half_to_the(seconds / half_life)
+        gained = (1.0 - kept) * half_life / _LN2
         for q in range(s.projects.size):
             project = s.projects[q]
             project.usage = project.usage * kept + project.held * gained

@@ -1,0 +1,530 @@
+"""From a scenario to the kernel's records: everything by number, every duration in whole seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from planner.description.record import Scenario
+from planner.engine.columns import Columns, last_second
+from planner.engine.kernel import layout as k
+from planner.policy.checkpoint import staging_seconds, write_seconds
+from planner.policy.multifactor import normalised_shares
+from planner.policy.priority import lanes_in_turn
+from planner.policy.quota import UNLIMITED
+from planner.vocabulary import (
+    Backfill,
+    Order,
+    Placement,
+    Queueing,
+    Reason,
+    Reclaim,
+    Recovery,
+    Victims,
+)
+from planner.work import JobTable, Kind
+
+# Places of the words in the kernel's codes.
+ORDERS = (Order.FIFO, Order.FAIR_SHARE, Order.MULTIFACTOR)
+PLACEMENTS = (Placement.LISTED, Placement.LOCALITY, Placement.PACK, Placement.SPREAD)
+RECLAIMS = (Reclaim.NEVER, Reclaim.LOWER_LANE, Reclaim.ANY)
+RECOVERIES = (Recovery.REQUEUE, Recovery.SUSPEND, Recovery.CANCEL)
+REASONS = (
+    Reason.POOL_OUTAGE,
+    Reason.LANE_LIMIT_REACHED,
+    Reason.WAITING_FOR_QUOTA,
+    Reason.BORROWING_LIMIT_REACHED,
+    Reason.WAITING_FOR_CAPACITY,
+    Reason.FRAGMENTED,
+    Reason.BEHIND_IN_QUEUE,
+    Reason.BACKING_OFF,
+    Reason.SUSPENDED,
+    Reason.LANE_NOT_ASSIGNED,
+    Reason.NO_QUOTA,
+    Reason.NO_MATCHING_ACCELERATOR,
+    Reason.RESIDENCY_FORBIDS,
+    Reason.NO_LINK,
+    Reason.EXCEEDS_POOL,
+    Reason.EXCEEDS_MAX_QUOTA,
+)
+_NO_END = 1 << 53
+_EXACT = 1 << 62  # products of whole numbers stay below it
+
+
+class TooFine(Exception):  # noqa: N818 - what is the case, not an error of the caller
+    """The weights cannot be compared exactly in 64 bits, so this scenario needs the reference."""
+
+
+class _Shapes(NamedTuple):
+    shape_of_job: np.ndarray[Any, Any]
+    reason_of_job: np.ndarray[Any, Any]
+    keys: list[tuple[int, int, int, tuple[int, ...]]]  # project, lane, gpus, pools
+
+
+def build(scenario: Scenario) -> k.State:
+    """Return the state of a run before its first event; `TooFine` when 64 bits are too few."""
+    return _Builder(scenario).state()
+
+
+class _Builder:
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.columns = Columns(scenario)
+        self.table: JobTable = scenario.table
+        self.region_number = {region.name: i for i, region in enumerate(scenario.regions)}
+
+    def state(self) -> k.State:
+        scenario, table = self.scenario, self.table
+        shapes = self._shapes()
+        arrays: dict[str, Any] = {
+            "submit": table.submit_seconds,
+            "work": table.work_seconds,
+            "limit": np.where(
+                table.limit_seconds < 0, table.work_seconds, table.limit_seconds
+            ),
+            "interval": table.checkpoint_interval_seconds,
+            "restart": table.restart_seconds,
+            "kind": table.kind,
+        }
+        arrays |= self._order()
+        arrays |= self._durations()
+        arrays |= self._nodes()
+        arrays |= self._quota()
+        arrays |= self._lanes()
+        arrays |= self._queues(shapes, arrays["rows"])
+        arrays |= self._projects(arrays["rows"], arrays["queues"])
+        arrays |= self._outages()
+        arrays |= self._job_states(shapes)
+        arrays |= self._lists(arrays)
+        arrays["rule"] = self._rules(len(scenario.lanes))
+        return k.State(**arrays)
+
+    # --- Jobs --------------------------------------------------------------------------------
+
+    def _order(self) -> dict[str, Any]:
+        submit = self.table.submit_seconds
+        number = len(submit)
+        in_order = number < 2 or bool((submit[1:] >= submit[:-1]).all())
+        order = np.arange(number, dtype=np.int32)
+        if not in_order:
+            order = np.argsort(submit, kind="stable").astype(np.int32)
+        turn = np.empty(number, np.int32)
+        turn[order] = np.arange(number, dtype=np.int32)
+        horizon = self.scenario.horizon_seconds
+        if horizon is not None:
+            order = order[: int(np.searchsorted(submit[order], horizon, side="right"))]
+        return {"order": order, "turn": turn}
+
+    def _shapes(self) -> _Shapes:
+        """Find which jobs are interchangeable, and those that no pool can ever hold."""
+        table, columns = self.table, self.columns
+        project_of = _codes(table.project_names, columns.project_number)[table.project]
+        lane_of = _codes(table.lane_names, columns.lane_number)[table.lane]
+        wheres: dict[object, int] = {}
+        where_of_kind = np.array(
+            [
+                wheres.setdefault(
+                    (kind.accelerator, kind.pools, kind.regions, kind.data_region), len(wheres)
+                )
+                for kind in table.kinds
+            ],
+            dtype=np.int64,
+        )
+        sizes, size_values = pd.factorize(table.gpus)
+        lanes, places = len(self.scenario.lanes), max(1, len(wheres))
+        key = (project_of * lanes + lane_of) * places
+        if len(where_of_kind):
+            key = key + where_of_kind[table.kind]
+        key = key * max(1, len(size_values)) + sizes
+        codes, uniques = pd.factorize(key)
+        example = np.empty(len(uniques), np.int64)
+        example[codes[::-1]] = np.arange(len(codes))[::-1]
+        accounts = columns.accounts()
+        numbers: dict[tuple[int, int, int, tuple[int, ...]], int] = {}
+        shape_of = np.full(len(uniques), -1, np.int32)
+        reason_of = np.full(len(uniques), -1, np.int8)
+        for at, position in enumerate(example.tolist()):
+            job = table[position]
+            pools, reason = columns.eligible(job, accounts)
+            if reason is not None:
+                reason_of[at] = REASONS.index(reason)
+                continue
+            shape = (int(project_of[position]), int(lane_of[position]), job.gpus, pools)
+            shape_of[at] = numbers.setdefault(shape, len(numbers))
+        return _Shapes(shape_of[codes], reason_of[codes], list(numbers))
+
+    def _job_states(self, shapes: _Shapes) -> dict[str, Any]:
+        jobs = _rows(len(self.table), k.JOB)
+        for name in ("first_start", "end", "attempt", "next", "prev", "node", "rest", "sp"):
+            jobs[name] = -1
+        jobs["shape"] = shapes.shape_of_job
+        jobs["reason"] = shapes.reason_of_job
+        jobs["state"] = np.where(shapes.shape_of_job < 0, k.UNSCHEDULABLE, k.NOT_YET)
+        return {"jobs": jobs}
+
+    def _durations(self) -> dict[str, Any]:
+        """Tabulate, for each kind of job, how long staging and one write take where."""
+        scenario, kinds = self.scenario, self.table.kinds
+        gbps = {link.between: link.gbps for link in scenario.links}
+        gbps |= {(b, a): speed for (a, b), speed in gbps.items()}
+        regions = [region.name for region in scenario.regions]
+        staging = np.zeros((len(kinds), len(regions)), np.int64)
+        home = np.ones((len(kinds), len(regions)), np.int8)
+        writing = np.zeros((len(kinds), len(scenario.storages)), np.int64)
+        speeds = [storage.write_gb_per_second for storage in scenario.storages]
+        by_data: dict[object, tuple[list[int], list[int]]] = {}
+        by_size: dict[object, list[int]] = {}
+        for row, kind in enumerate(kinds):
+            if kind.data_region is not None:
+                key = (kind.data_region, kind.data_gb)
+                if key not in by_data:
+                    by_data[key] = _away(kind, regions, gbps)
+                staging[row], home[row] = by_data[key]
+            if kind.checkpoint_gb and speeds:
+                if kind.checkpoint_gb not in by_size:
+                    by_size[kind.checkpoint_gb] = [
+                        min(_NO_END, write_seconds(kind.checkpoint_gb, speed)) for speed in speeds
+                    ]
+                writing[row] = by_size[kind.checkpoint_gb]
+        return {"staging_seconds": staging, "write_seconds": writing, "at_home": home}
+
+    # --- Fleet -------------------------------------------------------------------------------
+
+    def _nodes(self) -> dict[str, Any]:
+        scenario, columns = self.scenario, self.columns
+        storage_number = {storage.name: i for i, storage in enumerate(scenario.storages)}
+        pools = _rows(len(scenario.pools), k.POOL)
+        word_lo = count_lo = node_lo = 0
+        for p, pool in enumerate(scenario.pools):
+            row = pools[p]
+            row["gpus"] = row["free"] = pool.gpus
+            row["per_node"], row["nodes"] = pool.gpus_per_node, pool.nodes
+            row["words"] = words = -(-pool.nodes // 64)
+            row["word_lo"], row["count_lo"], row["node_lo"] = word_lo, count_lo, node_lo
+            row["domain"] = columns.domain_of_pool[p]
+            row["region"] = self.region_number[columns.region_of_pool[p]]
+            row["storage"] = -1 if pool.storage is None else storage_number[pool.storage]
+            row["running"] = -1
+            if pool.gpus_per_node > 1:  # else a count is enough
+                word_lo += words * (pool.gpus_per_node + 1)
+                count_lo += pool.gpus_per_node + 1
+                node_lo += pool.nodes
+        bits = np.zeros(word_lo, np.uint64)
+        counts, free = np.zeros(count_lo, np.int64), np.zeros(node_lo, np.int32)
+        for p, pool in enumerate(scenario.pools):
+            row, level = pools[p], pool.gpus_per_node
+            if level == 1:
+                continue
+            first = int(row["word_lo"]) + level * int(row["words"])
+            whole, rest = divmod(pool.nodes, 64)
+            bits[first : first + whole] = np.uint64(2**64 - 1)
+            if rest:
+                bits[first + whole] = np.uint64(2**rest - 1)
+            counts[int(row["count_lo"]) + level] = pool.nodes
+            free[int(row["node_lo"]) : int(row["node_lo"]) + pool.nodes] = level
+        return {
+            "pools": pools,
+            "words": bits,
+            "counts": counts,
+            "node_free": free,
+            "node_next": np.full(node_lo, -1, np.int32),
+        }
+
+    def _outages(self) -> dict[str, Any]:
+        scenario, columns = self.scenario, self.columns
+        struck: list[tuple[int, bool]] = []
+        lo, events = [0], []
+        for number, outage in enumerate(scenario.outages):
+            for p, pool in enumerate(scenario.pools):
+                region = columns.region_of_pool[p]
+                if outage.pool == pool.name or outage.domain == pool.domain or outage.region == region:
+                    storage = columns.storage_of_pool[p]
+                    lost = storage is not None and storage.lost_with(
+                        outage, columns.region_of_domain
+                    )
+                    struck.append((p, lost))
+            lo.append(len(struck))
+            begin = outage.start_seconds
+            events.append((begin, 1, number))
+            events.append((begin + outage.duration_seconds, 0, number))
+        events.sort()  # by second; those that end before those that begin
+        rows = _rows(len(events), k.OUTAGE_EVENT)
+        for row, (time, begins, number) in zip(rows, events, strict=True):
+            row["time"], row["begins"], row["outage"] = time, begins, number
+        table = _rows(len(struck), k.STRUCK)
+        for row, (p, lost) in zip(table, struck, strict=True):
+            row["pool"], row["storage_lost"] = p, lost
+        return {
+            "outage_events": rows,
+            "struck": table,
+            "struck_lo": np.array(lo, dtype=np.int64),
+        }
+
+    # --- Quota -------------------------------------------------------------------------------
+
+    def _quota(self) -> dict[str, Any]:
+        """Lay out the rows of quota by project, and the cohorts by pool."""
+        scenario, columns = self.scenario, self.columns
+        quotas = sorted(
+            (
+                (columns.project_number[q.project], columns.pool_number[q.pool], q)
+                for q in scenario.quotas
+            ),
+            key=lambda row: row[:2],
+        )
+        pairs = sorted({(pool, columns.cohort_of[project]) for project, pool, _ in quotas})
+        cohort_number = {pair: number for number, pair in enumerate(pairs)}
+        cohorts, rows = _rows(len(pairs), k.COHORT), _rows(len(quotas), k.ROW)
+        self.row_number: dict[tuple[int, int], int] = {}
+        for r, (project, pool, quota) in enumerate(quotas):
+            row = rows[r]
+            self.row_number[project, pool] = r
+            row["project"], row["pool"] = project, pool
+            row["cohort"] = cohort = cohort_number[pool, columns.cohort_of[project]]
+            lending, borrowing = quota.lending_limit, quota.borrowing_limit
+            guaranteed = 0 if lending is None else max(0, quota.nominal - lending)
+            row["nominal"], row["guaranteed"] = quota.nominal, guaranteed
+            row["ceiling"] = UNLIMITED if borrowing is None else quota.nominal + borrowing
+            cohorts[cohort]["capacity"] += quota.nominal - guaranteed
+            cohorts[cohort]["most_guaranteed"] = max(
+                guaranteed, cohorts[cohort]["most_guaranteed"]
+            )
+        cohorts["noted_room"] = cohorts["capacity"]
+        self._share_units(rows, cohorts)
+        return {"rows": rows, "cohorts": cohorts, "_pairs": pairs}
+
+    def _share_units(self, rows: Any, cohorts: Any) -> None:
+        """Write what one borrowed GPU adds to the dominant share, as a fraction."""
+        known: dict[tuple[int, Fraction], tuple[int, int]] = {}
+        largest_num = largest_den = 1
+        for row in rows:
+            capacity = int(cohorts[row["cohort"]]["capacity"])
+            weight = self.columns.weights[int(row["project"])]
+            if (capacity, weight) not in known:
+                unit = 1 / (capacity * weight) if capacity and weight else None
+                known[capacity, weight] = (
+                    (1, 0) if unit is None else (unit.numerator, unit.denominator)
+                )
+            num, den = known[capacity, weight]
+            borrowed = self.scenario.pools[int(row["pool"])].gpus
+            largest_num, largest_den = max(largest_num, num * borrowed), max(largest_den, den)
+            if largest_num * largest_den >= _EXACT:
+                raise TooFine
+            row["num"], row["den"] = num, den
+
+    def _projects(self, rows: Any, queues: Any) -> dict[str, Any]:
+        scenario = self.scenario
+        projects = _rows(len(scenario.projects), k.PROJECT)
+        numbers = np.arange(len(projects))
+        projects["row_lo"] = np.searchsorted(rows["project"], numbers, side="left")
+        projects["row_hi"] = np.searchsorted(rows["project"], numbers, side="right")
+        projects["queue_lo"] = np.searchsorted(queues["project"], numbers, side="left")
+        projects["queue_hi"] = np.searchsorted(queues["project"], numbers, side="right")
+        projects["share_den"] = 1
+        projects["normalised_share"] = normalised_shares(scenario.projects, scenario.tenants)
+        domains = len(scenario.domains) if scenario.policy.placement is Placement.SPREAD else 0
+        return {
+            "projects": projects,
+            "domain_use": np.zeros((len(projects) if domains else 1, max(1, domains)), np.int64),
+        }
+
+    # --- Lanes and queues --------------------------------------------------------------------
+
+    def _lanes(self) -> dict[str, Any]:
+        scenario, columns = self.scenario, self.columns
+        lanes = _rows(len(scenario.lanes), k.LANE)
+        preempts = np.zeros((len(lanes), len(lanes)), np.int8)
+        highest = max((lane.rank for lane in scenario.lanes), default=0)
+        for number, lane in enumerate(scenario.lanes):
+            row, rights = lanes[number], columns.rights[number]
+            row["rank"], row["protect"] = lane.rank, lane.protect_seconds
+            row["rank_ratio"] = lane.rank / highest if highest else 0.0
+            row["backoff"] = lane.backoff_seconds
+            row["backoff_limit"] = _or_none(lane.backoff_limit_seconds)
+            row["max_requeues"] = _or_none(lane.max_requeues)
+            row["recovery"] = RECOVERIES.index(lane.recovery)
+            row["rights"] = rights.any
+            row["strict"] = lane.queueing is Queueing.STRICT
+            for other in rights.preempts:
+                preempts[number, other] = 1
+        lanes["ask_from"] = k.NEVER
+        factors = scenario.policy.multifactor
+        return {
+            "lanes": lanes,
+            "preempts": preempts,
+            "lane_order": np.array(lanes_in_turn(scenario.lanes), dtype=np.int64),
+            "multifactor": np.array(
+                [
+                    factors.age_weight,
+                    factors.fair_share_weight,
+                    factors.size_weight,
+                    factors.lane_weight,
+                    factors.max_age_seconds,
+                    factors.half_life_seconds,
+                ],
+                dtype=np.float64,
+            ),
+        }
+
+    def _queues(self, found: _Shapes, rows: Any) -> dict[str, Any]:
+        scenario, columns = self.scenario, self.columns
+        pools, lanes = scenario.pools, len(scenario.lanes)
+        pairs = sorted({(project, lane) for project, lane, _, _ in found.keys})
+        queue_number = {pair: number for number, pair in enumerate(pairs)}
+        queues = _rows(len(pairs), k.QUEUE)
+        by_score = scenario.policy.order is Order.MULTIFACTOR
+        for number, (project, lane) in enumerate(pairs):
+            row = queues[number]
+            row["project"], row["lane"] = project, lane
+            row["limit"] = columns.lane_limit(project, lane)
+            row["strict"] = scenario.lanes[lane].queueing is Queueing.STRICT
+            row["line"] = row["strict"] and not by_score
+        for name in ("line_first", "line_last", "head", "noted_head", "lane_at"):
+            queues[name] = -1
+        queues["first"] = 0x7FFFFFFF
+        shapes = _rows(len(found.keys), k.SHAPE)
+        sps = _rows(sum(len(where) for *_, where in found.keys), k.SP)
+        at = 0
+        for number, (project, lane, gpus, where) in enumerate(found.keys):
+            row = shapes[number]
+            row["gpus"], row["project"], row["lane"] = gpus, project, lane
+            row["queue"] = queue_number[project, lane]
+            row["size_ratio"] = gpus / max(pools[p].gpus for p in where)
+            row["sp_lo"], row["sp_hi"] = at, at + len(where)
+            for p in where:
+                sps[at]["pool"], sps[at]["shape"] = p, number
+                sps[at]["row"] = self.row_number[project, p]
+                at += 1
+        for name in ("first", "last", "active_at"):
+            shapes[name] = -1
+        shapes["log"] = np.arange(len(shapes))
+        for name in ("member_at", "version", "stage"):
+            sps[name] = -1
+        queues["active_lo"] = _starts(np.bincount(shapes["queue"], minlength=len(queues)))
+        buckets, pls, members = _buckets(shapes, sps, len(pools), lanes)
+        lane_rows = np.bincount(queues["lane"], minlength=lanes) if lanes else np.zeros(0, int)
+        return {
+            "queues": queues,
+            "shapes": shapes,
+            "sps": sps,
+            "buckets": buckets,
+            "pls": pls,
+            "members": members,
+            "active_buckets": np.zeros(len(buckets), np.int32),
+            "active_shapes": np.zeros(len(shapes), np.int32),
+            "lane_queues": np.zeros(len(queues), np.int32),
+            "_queue_lo": _starts(lane_rows),
+        }
+
+    # --- The rest ----------------------------------------------------------------------------
+
+    def _lists(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        """Make the lists a run works with, and the records it leaves, with room to begin with."""
+        scenario, jobs = self.scenario, len(self.table)
+        arrays["lanes"]["queue_lo"] = arrays.pop("_queue_lo")
+        pairs = np.array([pool for pool, _ in arrays.pop("_pairs")], dtype=np.int64)
+        numbers = np.arange(len(scenario.pools))
+        arrays["pools"]["cohort_lo"] = np.searchsorted(pairs, numbers, side="left")
+        arrays["pools"]["cohort_hi"] = np.searchsorted(pairs, numbers, side="right")
+        shapes, queues = len(arrays["shapes"]), len(arrays["queues"])
+        most_running = min(jobs, max((pool.gpus for pool in scenario.pools), default=0)) + 1
+        all_running = min(jobs, sum(pool.gpus for pool in scenario.pools))
+        backs_off = any(lane.backoff_seconds for lane in scenario.lanes)
+        evicts = bool(scenario.outages) or any(right.any for right in self.columns.rights)
+        log = _rows(shapes + max(1024, shapes + 2 * jobs), k.CHANGE)
+        log["time"], log["next"], log["reason"] = -1, -1, -1
+        st = np.zeros(k.SCALARS, np.int64)
+        st[k.LOG] = shapes
+        by_score = scenario.policy.order is Order.MULTIFACTOR
+        attempts = jobs + 1024 + (jobs // 8 if evicts else 0)
+        return {
+            "st": st,
+            "changed": np.zeros(len(scenario.pools), np.int32),
+            "to_note": np.zeros(len(scenario.pools), np.int32),
+            **{
+                name: np.zeros(shapes, np.int32)
+                for name in ("fresh", "entered", "touched", "candidates")
+            },
+            **{
+                name: np.zeros(queues, np.int32)
+                for name in ("released", "note_queues", "note_heads")
+            },
+            "note_rows": np.zeros(len(arrays["rows"]), np.int32),
+            "evicted": np.zeros(jobs if evicts else 1, np.int32),
+            "running_candidates": _rows(most_running, k.CANDIDATE),
+            "chosen": np.zeros(most_running, np.int32),
+            "pool_order": np.zeros(len(scenario.pools), np.int32),
+            "completions": _rows(2 * all_running + 64, k.EVENT),
+            "back_offs": _rows(jobs if backs_off else 1, k.EVENT),
+            "attempts": _rows(attempts, k.ATTEMPT),
+            "scores": np.zeros((attempts if by_score else 1, 4)),
+            "spells": _rows(jobs + 1024 + 2 * queues, k.SPELL),
+            "evictions": _rows(1024, k.EVICTION),
+            "log": log,
+        }
+
+    def _rules(self, lanes: int) -> np.ndarray[Any, Any]:
+        scenario = self.scenario
+        policy = scenario.policy
+        rule = np.zeros(k.RULES, np.int64)
+        rule[k.ORDER] = ORDERS.index(policy.order)
+        rule[k.PLACEMENT] = PLACEMENTS.index(policy.placement)
+        rule[k.BY_LOSS] = policy.victims is Victims.LEAST_LOST_WORK
+        rule[k.RECLAIMS] = RECLAIMS.index(policy.reclaim)
+        rule[k.EASY] = policy.backfill is Backfill.EASY
+        horizon = scenario.horizon_seconds
+        rule[k.HORIZON] = k.NEVER if horizon is None else horizon
+        rule[k.LAST_SECOND] = last_second(scenario)
+        rule[k.LANES] = lanes
+        return rule
+
+
+def _rows(number: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    return np.zeros(number, kind)
+
+
+def _starts(sizes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.concatenate(([0], np.cumsum(sizes)))[:-1]
+
+
+def _or_none(value: int | None) -> int:
+    return -1 if value is None else value
+
+
+def _codes(names: Sequence[str], numbers: dict[str, int]) -> np.ndarray[Any, Any]:
+    return np.array([numbers[name] for name in names], dtype=np.int64)
+
+
+def _away(
+    kind: Kind, regions: Iterable[str], gbps: dict[tuple[str, str], Any]
+) -> tuple[list[int], list[int]]:
+    seconds, home = [], []
+    for region in regions:
+        home.append(int(kind.data_region == region))
+        speed = gbps.get((str(kind.data_region), region))
+        away = not home[-1] and speed is not None
+        seconds.append(min(_NO_END, staging_seconds(kind.data_gb, speed)) if away else 0)
+    return seconds, home
+
+
+def _buckets(
+    shapes: Any, sps: Any, pools: int, lanes: int
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Sort the places of all shapes into buckets: one for each pool, lane and size."""
+    gpus = shapes["gpus"][sps["shape"]]
+    pl = sps["pool"].astype(np.int64) * lanes + shapes["lane"][sps["shape"]]
+    sizes = np.unique(gpus)
+    key = pl * max(1, len(sizes)) + np.searchsorted(sizes, gpus)
+    uniques, number = np.unique(key, return_inverse=True)
+    sps["bucket"] = number
+    buckets = _rows(len(uniques), k.BUCKET)
+    if len(uniques):
+        buckets["pl"], buckets["gpus"] = uniques // len(sizes), sizes[uniques % len(sizes)]
+        buckets["lo"] = _starts(np.bincount(number, minlength=len(uniques)))
+    pls = _rows(pools * lanes, k.PL)
+    pls["lo"] = _starts(np.bincount(buckets["pl"], minlength=len(pls))) if len(pls) else 0
+    return buckets, pls, np.zeros(len(sps), np.int32)
