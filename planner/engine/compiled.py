@@ -15,6 +15,7 @@ from planner.engine.columns import Beyond, last_second
 from planner.engine.kernel import layout as k
 from planner.engine.kernel.build import REASONS as BUILT_REASONS
 from planner.engine.kernel.build import TooFine, build
+from planner.engine.kernel.handle import handle
 from planner.engine.kernel.run import steps
 from planner.engine.kernel.spells import spell_out
 from planner.trace import (
@@ -71,7 +72,7 @@ def simulate(scenario: Scenario) -> Trace:
 
 def run_state(state: k.State) -> k.State:
     """Run to the end, and return the state: with other arrays where more room was needed."""
-    while (code := steps(state)) == k.MORE_ROOM:
+    while (code := steps(handle(state))) == k.MORE_ROOM:
         state = _with_more_room(state)
     if code == k.TOO_LONG:
         raise Beyond(int(state.rule[k.LAST_SECOND]))

@@ -214,7 +214,7 @@ class _Builder:
                 count_lo += pool.gpus_per_node + 1
                 node_lo += pool.nodes
         bits = np.zeros(word_lo, np.uint64)
-        counts, free = np.zeros(count_lo, np.int64), np.zeros(node_lo, np.int32)
+        counts, free = np.zeros(count_lo, np.int64), np.zeros(node_lo, np.int64)
         for p, pool in enumerate(scenario.pools):
             row, level = pools[p], pool.gpus_per_node
             if level == 1:
@@ -231,7 +231,7 @@ class _Builder:
             "words": bits,
             "counts": counts,
             "node_free": free,
-            "node_next": np.full(node_lo, -1, np.int32),
+            "node_next": np.full(node_lo, -1, np.int64),
         }
 
     def _outages(self) -> dict[str, Any]:
@@ -414,9 +414,9 @@ class _Builder:
             "buckets": buckets,
             "pls": pls,
             "members": members,
-            "active_buckets": np.zeros(len(buckets), np.int32),
-            "active_shapes": np.zeros(len(shapes), np.int32),
-            "lane_queues": np.zeros(len(queues), np.int32),
+            "active_buckets": np.zeros(len(buckets), np.int64),
+            "active_shapes": np.zeros(len(shapes), np.int64),
+            "lane_queues": np.zeros(len(queues), np.int64),
             "_queue_lo": _starts(lane_rows),
         }
 
@@ -443,21 +443,21 @@ class _Builder:
         attempts = jobs + 1024 + (jobs // 8 if evicts else 0)
         return {
             "st": st,
-            "changed": np.zeros(len(scenario.pools), np.int32),
-            "to_note": np.zeros(len(scenario.pools), np.int32),
+            "changed": np.zeros(len(scenario.pools), np.int64),
+            "to_note": np.zeros(len(scenario.pools), np.int64),
             **{
-                name: np.zeros(shapes, np.int32)
+                name: np.zeros(shapes, np.int64)
                 for name in ("fresh", "entered", "touched", "candidates")
             },
             **{
-                name: np.zeros(queues, np.int32)
+                name: np.zeros(queues, np.int64)
                 for name in ("released", "note_queues", "note_heads")
             },
-            "note_rows": np.zeros(len(arrays["rows"]), np.int32),
-            "evicted": np.zeros(jobs if evicts else 1, np.int32),
+            "note_rows": np.zeros(len(arrays["rows"]), np.int64),
+            "evicted": np.zeros(jobs if evicts else 1, np.int64),
             "running_candidates": _rows(most_running, k.CANDIDATE),
-            "chosen": np.zeros(most_running, np.int32),
-            "pool_order": np.zeros(len(scenario.pools), np.int32),
+            "chosen": np.zeros(most_running, np.int64),
+            "pool_order": np.zeros(len(scenario.pools), np.int64),
             "completions": _rows(2 * all_running + 64, k.EVENT),
             "back_offs": _rows(jobs if backs_off else 1, k.EVENT),
             "attempts": _rows(attempts, k.ATTEMPT),
@@ -527,4 +527,4 @@ def _buckets(
         buckets["lo"] = _starts(np.bincount(number, minlength=len(uniques)))
     pls = _rows(pools * lanes, k.PL)
     pls["lo"] = _starts(np.bincount(buckets["pl"], minlength=len(pls))) if len(pls) else 0
-    return buckets, pls, np.zeros(len(sps), np.int32)
+    return buckets, pls, np.zeros(len(sps), np.int64)

@@ -7,14 +7,37 @@ five); where a record of the run may grow, it stops before an instant and asks f
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, NamedTuple
 
 import numba
 import numpy as np
+from numba import types
 
-# Without the "runtime" there is no reference counting, and no allocation; without a cache of its
-# own a function is compiled into whoever calls it. Only the entry point is cached.
-jit = numba.njit(_nrt=False)
+
+def jit(function: Callable[..., Any]) -> Any:
+    """Compile a function of the kernel, once, for 64-bit whole numbers.
+
+    Without the "runtime" there is no reference counting, and no allocation; without a cache of its
+    own a function is compiled into whoever calls it. Only the entry point is cached.
+    """
+    compiled = numba.njit(_nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    if hasattr(compiled, "get_call_template"):
+        resolve = compiled.get_call_template
+
+        def widened(args: Sequence[Any], names: dict[str, Any]) -> Any:
+            # Else Numba compiles another version for every width, and every literal, it is called
+            # with on the way to finding out the types: twice the time.
+            return resolve(tuple(_wide(kind) for kind in args), names)
+
+        compiled.get_call_template = widened
+    return compiled
+
+
+def _wide(kind: Any) -> Any:
+    kind = types.unliteral(kind)
+    return types.int64 if isinstance(kind, types.Integer | types.Boolean) else kind
+
 
 NEVER = 1 << 61  # later than any second of a run
 
@@ -88,126 +111,130 @@ ENDED, MORE_ROOM, TOO_LONG = range(3)
 AGE, FAIR, SIZE, LANE_RANK, MAX_AGE, HALF_LIFE, FACTORS = range(7)
 
 
-def _record(**fields: str) -> np.dtype[Any]:
+def _record(whole: str, decimal: str = "") -> np.dtype[Any]:
+    names = [(name, "i8") for name in whole.split()] + [(name, "f8") for name in decimal.split()]
+    return np.dtype(names, align=True)
+
+
+def _packed(**fields: str) -> np.dtype[Any]:
+    """Make a record of which there is one for each job, so that every byte counts."""
     names = [(name, kind) for kind, text in fields.items() for name in text.split()]
     return np.dtype(names, align=True)
 
 
-JOB = _record(
-    i8="first_start end saved since",
-    i4="shape sp attempt next prev log node rest evictions preemptions",
-    i1="state reason pays_restart is_head",
-)
+# Whole numbers are 64 bits wide wherever there are few of them: one width, one compiled version
+# of each function.
 SHAPE = _record(
-    i8="gpus",
-    f8="size_ratio",
-    i4="queue project lane sp_lo sp_hi first last log active_at",
-    i1="stage touched candidate fresh entered",
+    """gpus queue project lane sp_lo sp_hi first last log active_at stage touched candidate fresh
+    entered""",
+    "size_ratio",
 )
-SP = _record(i8="version ask_from", i4="pool shape row bucket member_at", i1="stage")
-BUCKET = _record(i8="gpus", i4="lo n pl active_at", i1="physical")
-PL = _record(i8="use", i4="lo n")  # a lane in a pool
-ROW = _record(
-    i8="nominal guaranteed ceiling usage noted num den", i4="project pool cohort", i1="changed"
-)
-COHORT = _record(i8="capacity used noted_room most_guaranteed")
+SP = _record("version ask_from pool shape row bucket member_at stage")
+BUCKET = _record("gpus lo n pl active_at physical")
+PL = _record("use lo n")  # a lane in a pool
+ROW = _record("nominal guaranteed ceiling usage noted num den project pool cohort changed")
+COHORT = _record("capacity used noted_room most_guaranteed")
 PROJECT = _record(
-    i8="share_num share_den held",
-    f8="usage normalised_share fair",
-    i4="row_lo row_hi queue_lo queue_hi",
-    i1="stale",
+    "share_num share_den held row_lo row_hi queue_lo queue_hi stale",
+    "usage normalised_share fair",
 )
 QUEUE = _record(
-    i8="limit use noted_use",
-    i4="project lane active_lo n_active line_first line_last first head noted_head lane_at",
-    i1="strict line changed released head_changed",
+    """limit use noted_use project lane active_lo n_active line_first line_last first head
+    noted_head lane_at strict line changed released head_changed"""
 )
 LANE = _record(
-    f8="rank_ratio",
-    i8="rank protect backoff backoff_limit max_requeues ask_from",
-    i4="queue_lo n waiting",
-    i1="recovery rights strict",
+    """rank protect backoff backoff_limit max_requeues ask_from queue_lo n waiting recovery rights
+    strict""",
+    "rank_ratio",
 )
 POOL = _record(
-    i8="gpus free version word_lo hold_first hold_gpus reserved_at spare",
-    i4="""per_node nodes words count_lo node_lo out noted_out domain region storage cohort_lo
-    cohort_hi borrowers running hold_lane hold_turn""",
-    i1="changed to_note reserved",
+    """gpus free version word_lo hold_first hold_gpus reserved_at spare per_node nodes words
+    count_lo node_lo out noted_out domain region storage cohort_lo cohort_hi borrowers running
+    hold_lane hold_turn changed to_note reserved"""
 )
-EVENT = _record(i8="time", i4="what")
-OUTAGE_EVENT = _record(i8="time", i4="outage", i1="begins")
-STRUCK = _record(i4="pool", i1="storage_lost")
-ATTEMPT = _record(
+EVENT = _record("time what")
+OUTAGE_EVENT = _record("time outage begins")
+STRUCK = _record("pool storage_lost")
+CANDIDATE = _record("rank choice gpus job row borrower_last ground")
+
+JOB = _packed(
+    i8="first_start end saved since shape sp",
+    i4="attempt next prev log node rest evictions preemptions",
+    i1="state reason pays_restart is_head",
+)
+ATTEMPT = _packed(
     i8="start end staging kept",
     i4="job pool by number prev",
     i1="ended ground pays_restart staged",
 )
-SPELL = _record(i8="start end", i4="job ref")
-CHANGE = _record(i8="time", i4="next", i1="reason")
-EVICTION = _record(i8="lost", i4="attempt outage")
-CANDIDATE = _record(i8="rank choice gpus", i4="job row", i1="borrower_last ground")
+SPELL = _packed(i8="start end", i4="job ref")
+CHANGE = _packed(i8="time", i4="next", i1="reason")
+EVICTION = _packed(i8="lost", i4="attempt outage")
+
+I8, I4, I1 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.int8)
+F8, U8 = np.dtype(np.float64), np.dtype(np.uint64)
 
 
 class State(NamedTuple):
     """All arrays of a run. The jobs' input is shared with the scenario and never written."""
 
-    st: Any
-    rule: Any
-    submit: Any
-    work: Any
-    limit: Any
-    interval: Any
-    restart: Any
-    kind: Any
-    order: Any  # jobs by turn
-    turn: Any  # turns by job
-    staging_seconds: Any  # kind x region
-    write_seconds: Any  # kind x storage
-    at_home: Any  # kind x region
-    multifactor: Any  # weights and constants of the score
-    jobs: Any
-    shapes: Any
-    sps: Any  # a shape in one of its pools
-    buckets: Any  # the waiting shapes of one size, in a lane and a pool
-    members: Any
-    pls: Any
-    active_buckets: Any
-    rows: Any
-    cohorts: Any
-    projects: Any
-    queues: Any
-    active_shapes: Any
-    lanes: Any
-    lane_order: Any
-    lane_queues: Any
-    preempts: Any
-    pools: Any
-    words: Any  # which nodes have how much free: bits by pool and level
-    counts: Any  # how many nodes have how much free
-    node_free: Any
-    node_next: Any
-    domain_use: Any
-    outage_events: Any
-    struck: Any
-    struck_lo: Any
-    completions: Any
-    back_offs: Any
-    attempts: Any
-    scores: Any
-    spells: Any
-    log: Any
-    evictions: Any
-    changed: Any  # pools that may let somebody in
-    to_note: Any  # pools whose reasons have to be looked at
-    fresh: Any
-    entered: Any
-    touched: Any
-    candidates: Any
-    released: Any
-    note_queues: Any
-    note_heads: Any
-    note_rows: Any
-    evicted: Any
-    running_candidates: Any
-    chosen: Any
-    pool_order: Any
+    st: Annotated[Any, I8, 1]
+    rule: Annotated[Any, I8, 1]
+    submit: Annotated[Any, I8, 1]
+    work: Annotated[Any, I8, 1]
+    limit: Annotated[Any, I8, 1]
+    interval: Annotated[Any, I8, 1]
+    restart: Annotated[Any, I8, 1]
+    kind: Annotated[Any, I4, 1]
+    order: Annotated[Any, I4, 1]  # jobs by turn
+    turn: Annotated[Any, I4, 1]  # turns by job
+    staging_seconds: Annotated[Any, I8, 2]  # kind x region
+    write_seconds: Annotated[Any, I8, 2]  # kind x storage
+    at_home: Annotated[Any, I1, 2]  # kind x region
+    multifactor: Annotated[Any, F8, 1]  # weights and constants of the score
+    jobs: Annotated[Any, JOB, 1]
+    shapes: Annotated[Any, SHAPE, 1]
+    sps: Annotated[Any, SP, 1]  # a shape in one of its pools
+    buckets: Annotated[Any, BUCKET, 1]  # the waiting shapes of one size, in a lane and a pool
+    members: Annotated[Any, I8, 1]
+    pls: Annotated[Any, PL, 1]
+    active_buckets: Annotated[Any, I8, 1]
+    rows: Annotated[Any, ROW, 1]
+    cohorts: Annotated[Any, COHORT, 1]
+    projects: Annotated[Any, PROJECT, 1]
+    queues: Annotated[Any, QUEUE, 1]
+    active_shapes: Annotated[Any, I8, 1]
+    lanes: Annotated[Any, LANE, 1]
+    lane_order: Annotated[Any, I8, 1]
+    lane_queues: Annotated[Any, I8, 1]
+    preempts: Annotated[Any, I1, 2]
+    pools: Annotated[Any, POOL, 1]
+    words: Annotated[Any, U8, 1]  # which nodes have how much free: bits by pool and level
+    counts: Annotated[Any, I8, 1]  # how many nodes have how much free
+    node_free: Annotated[Any, I8, 1]
+    node_next: Annotated[Any, I8, 1]
+    domain_use: Annotated[Any, I8, 2]
+    outage_events: Annotated[Any, OUTAGE_EVENT, 1]
+    struck: Annotated[Any, STRUCK, 1]
+    struck_lo: Annotated[Any, I8, 1]
+    completions: Annotated[Any, EVENT, 1]
+    back_offs: Annotated[Any, EVENT, 1]
+    attempts: Annotated[Any, ATTEMPT, 1]
+    scores: Annotated[Any, F8, 2]
+    spells: Annotated[Any, SPELL, 1]
+    log: Annotated[Any, CHANGE, 1]
+    evictions: Annotated[Any, EVICTION, 1]
+    changed: Annotated[Any, I8, 1]  # pools that may let somebody in
+    to_note: Annotated[Any, I8, 1]  # pools whose reasons have to be looked at
+    fresh: Annotated[Any, I8, 1]
+    entered: Annotated[Any, I8, 1]
+    touched: Annotated[Any, I8, 1]
+    candidates: Annotated[Any, I8, 1]
+    released: Annotated[Any, I8, 1]
+    note_queues: Annotated[Any, I8, 1]
+    note_heads: Annotated[Any, I8, 1]
+    note_rows: Annotated[Any, I8, 1]
+    evicted: Annotated[Any, I8, 1]
+    running_candidates: Annotated[Any, CANDIDATE, 1]
+    chosen: Annotated[Any, I8, 1]
+    pool_order: Annotated[Any, I8, 1]
