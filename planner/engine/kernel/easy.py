@@ -166,7 +166,8 @@ def _admit(s: State, job: int, place: int, now: int) -> bool:
 
 
 @jit
-def _lane(s: State, place: int, now: int) -> None:
+def easy_lane_pass(s: State, place: int, now: int) -> None:
+    """Admit whom the state and the reservations allow in one lane; they are made anew each time."""
     lane = s.lanes[s.lane_order[place]]
     again = True
     while again:
@@ -185,11 +186,3 @@ def _lane(s: State, place: int, now: int) -> None:
             # A refusal is remembered, so whoever is tried in vain is not tried again.
             _admit(s, best, place, now)
             again = True
-
-
-@jit
-def easy_pass(s: State, now: int) -> None:
-    """Look at all lanes by rank; reservations are made anew after every admission."""
-    for place in range(s.lane_order.size):
-        if s.lanes[s.lane_order[place]].n > 0:
-            _lane(s, place, now)

@@ -21,7 +21,7 @@ def jit(function: Callable[..., Any]) -> Any:
     Without the "runtime" there is no reference counting, and no allocation; without a cache of its
     own a function is compiled into whoever calls it. Only the entry point is cached.
     """
-    compiled = numba.njit(_nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    compiled = numba.njit(_nrt=False, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
     if hasattr(compiled, "get_call_template"):
         resolve = compiled.get_call_template
 

@@ -324,14 +324,3 @@ def lane_pass(s: State, lane: int, now: int) -> None:
     for k in range(s.st[CANDIDATES]):
         s.shapes[s.candidates[k]].candidate = 0
     s.st[CANDIDATES] = 0
-
-
-@jit
-def run_pass(s: State, now: int) -> None:
-    """Look at all lanes by rank; what a lane's evictions give back is kept for the next pass."""
-
-    for k in range(s.lane_order.size):
-        lane = s.lane_order[k]
-        if s.lanes[lane].n > 0:
-            lane_pass(s, lane, now)
-

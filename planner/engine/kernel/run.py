@@ -42,8 +42,8 @@ from planner.engine.kernel.layout import (
     State,
     jit,
 )
-from planner.engine.kernel.easy import easy_pass
-from planner.engine.kernel.passes import run_pass
+from planner.engine.kernel.easy import easy_lane_pass
+from planner.engine.kernel.passes import lane_pass
 from planner.engine.kernel.queues import enter, pool_changed, pool_may_admit, spell
 from planner.engine.kernel.reasons import note_reasons
 from planner.engine.kernel.scores import age_usage
@@ -137,17 +137,13 @@ def _events(s: State, now: int) -> None:
 
 
 @jit
-def _pass(s: State, now: int) -> None:
+def _after_pass(s: State, now: int, evicted: bool) -> None:
+    """Forget what has been looked at, and let wait whom the pass has evicted."""
     st = s.st
-    evictions = st[EVICTIONS]
-    if s.rule[EASY]:
-        easy_pass(s, now)
-    else:
-        run_pass(s, now)
     for k in range(st[FRESH]):
         s.shapes[s.fresh[k]].fresh = 0
     st[FRESH] = 0
-    if st[EVICTIONS] == evictions:
+    if not evicted:
         # What an eviction has given back may let in somebody of a lane already looked at, so
         # after one the lists stay for the next pass.
         for k in range(st[CHANGED]):
@@ -159,7 +155,6 @@ def _pass(s: State, now: int) -> None:
     for k in range(st[EVICTED_NOW]):
         enter(s, s.evicted[k], now)
     st[EVICTED_NOW] = 0
-    note_reasons(s, now)
 
 
 @jit
@@ -175,8 +170,9 @@ def _has_room(s: State) -> bool:
     )
 
 
-@jit
-def _steps(s: State) -> int:
+@numba.njit(_nrt=False, nogil=True, cache=True, error_model="numpy")
+def steps(s: State) -> int:
+    """Run until the last event, or until the records need more room; say which."""
     st = s.st
     horizon, last = s.rule[HORIZON], s.rule[LAST_SECOND]
     while True:
@@ -195,11 +191,14 @@ def _steps(s: State) -> int:
             st[PHASE] = PASS_NEXT
         if not _has_room(s):
             return MORE_ROOM
-        _pass(s, st[NOW])
+        now, evictions = st[NOW], st[EVICTIONS]
+        for place in range(s.lane_order.size):  # the pass: lanes by rank
+            lane = s.lane_order[place]
+            if s.lanes[lane].n > 0:
+                if s.rule[EASY]:
+                    easy_lane_pass(s, place, now)
+                else:
+                    lane_pass(s, lane, now)
+        _after_pass(s, now, st[EVICTIONS] > evictions)
+        note_reasons(s, now)
         st[PHASE] = EVENTS_NEXT
-
-
-@numba.njit(_nrt=False, nogil=True, cache=True)
-def steps(s: State) -> int:
-    """Run until the last event, or until the records need more room; say which."""
-    return _steps(s)
