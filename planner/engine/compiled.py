@@ -151,7 +151,7 @@ def _still_waiting(state: k.State, end: int) -> tuple[Numbers, Numbers]:
     backing_off[state.back_offs["what"][: int(state.st[k.BACK_OFFS])]] = True
     rows = np.flatnonzero(waiting)
     mine = jobs[rows]
-    shapes = state.shapes[mine["shape"]]
+    shapes = state.shapes[mine["shape_id"]]
     strict = state.queues["strict"][shapes["queue"]] != 0
     ref = mine["log"].astype(np.int64)
     reason = state.log["reason"][shapes["log"]].astype(np.int64)
@@ -248,4 +248,10 @@ class _Spells:
     def __call__(self) -> SpellRecords:
         job, start, end, reason = spell_out(self.spells, self.log)
         sorting = np.lexsort((start, job))
-        return SpellRecords(job[sorting], start[sorting], end[sorting], _REASONS[reason[sorting]])
+        job, start, end = job[sorting], start[sorting], end[sorting]
+        reason = _REASONS[reason[sorting]]
+        # A spell goes on where the one before it ends for the same reason.
+        goes_on = (job[1:] == job[:-1]) & (start[1:] == end[:-1]) & (reason[1:] == reason[:-1])
+        first = np.flatnonzero(np.concatenate(([True], ~goes_on)) if len(job) else [])
+        last = np.concatenate((first[1:] - 1, [len(job) - 1])).astype(int)[: len(first)]
+        return SpellRecords(job[first], start[first], end[last], reason[first])

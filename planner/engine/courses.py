@@ -128,10 +128,17 @@ class Course:
         """Write down why the job has waited since the phase began."""
         if now > self.phase_start:
             if self.phase_reason is None:
-                self.spells.extend(self.history(self.phase_start, now))
+                for spell in self.history(self.phase_start, now):
+                    self._wrote(*spell)
             else:
-                self.spells.append((self.phase_start, now, self.phase_reason))
+                self._wrote(self.phase_start, now, self.phase_reason)
         self.phase_start = now
+
+    def _wrote(self, start: int, end: int, reason: Reason) -> None:
+        """Write down a spell; it goes on where the last one ends for the same reason."""
+        if self.spells and self.spells[-1][1:] == (start, reason):
+            start = self.spells.pop()[0]
+        self.spells.append((start, end, reason))
 
     # --- Attempts ----------------------------------------------------------------------------
 

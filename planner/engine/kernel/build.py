@@ -153,6 +153,8 @@ class _Builder:
             if reason is not None:
                 reason_of[at] = REASONS.index(reason)
                 continue
+            if self.scenario.policy.placement is not Placement.LISTED:
+                pools = tuple(sorted(pools))  # what else is equal goes by the order of the file
             shape = (int(project_of[position]), int(lane_of[position]), job.gpus, pools)
             shape_of[at] = numbers.setdefault(shape, len(numbers))
         return _Shapes(shape_of[codes], reason_of[codes], list(numbers))
@@ -161,7 +163,7 @@ class _Builder:
         jobs = _rows(len(self.table), k.JOB)
         for name in ("first_start", "end", "attempt", "next", "prev", "node", "rest", "sp"):
             jobs[name] = -1
-        jobs["shape"] = shapes.shape_of_job
+        jobs["shape_id"] = shapes.shape_of_job
         jobs["reason"] = shapes.reason_of_job
         jobs["state"] = np.where(shapes.shape_of_job < 0, k.UNSCHEDULABLE, k.NOT_YET)
         return {"jobs": jobs}
@@ -396,7 +398,7 @@ class _Builder:
             row["size_ratio"] = gpus / max(pools[p].gpus for p in where)
             row["sp_lo"], row["sp_hi"] = at, at + len(where)
             for p in where:
-                sps[at]["pool"], sps[at]["shape"] = p, number
+                sps[at]["pool"], sps[at]["shape_id"] = p, number
                 sps[at]["row"] = self.row_number[project, p]
                 at += 1
         for name in ("first", "last", "active_at"):
@@ -515,8 +517,8 @@ def _buckets(
     shapes: Any, sps: Any, pools: int, lanes: int
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Sort the places of all shapes into buckets: one for each pool, lane and size."""
-    gpus = shapes["gpus"][sps["shape"]]
-    pl = sps["pool"].astype(np.int64) * lanes + shapes["lane"][sps["shape"]]
+    gpus = shapes["gpus"][sps["shape_id"]]
+    pl = sps["pool"].astype(np.int64) * lanes + shapes["lane"][sps["shape_id"]]
     sizes = np.unique(gpus)
     key = pl * max(1, len(sizes)) + np.searchsorted(sizes, gpus)
     uniques, number = np.unique(key, return_inverse=True)

@@ -156,7 +156,7 @@ def progress(s: State, a: int, elapsed: int) -> tuple[int, int]:
 def _occupy(s: State, job: int, gpus: int) -> None:
     """Book GPUs to a running job, or, negative, take them back."""
     j = s.jobs[job]
-    sp, shape = s.sps[j.sp], s.shapes[j.shape]
+    sp, shape = s.sps[j.sp], s.shapes[j.shape_id]
     p = sp.pool
     book(s, sp.row, gpus)
     row_changed(s, sp.row)
@@ -175,7 +175,7 @@ def start(s: State, job: int, i: int, now: int) -> None:
     """Begin an attempt of a waiting job in the pool of one of its shape's places."""
     j = s.jobs[job]
     p = s.sps[i].pool
-    gpus = s.shapes[j.shape].gpus
+    gpus = s.shapes[j.shape_id].gpus
     if s.rule[ORDER] == MULTIFACTOR:
         keep_score(s, job, s.st[ATTEMPTS], now)
     end_spell(s, job, now)
@@ -212,7 +212,7 @@ def start(s: State, job: int, i: int, now: int) -> None:
 def _stop(s: State, job: int) -> None:
     j = s.jobs[job]
     p = s.sps[j.sp].pool
-    gpus = s.shapes[j.shape].gpus
+    gpus = s.shapes[j.shape_id].gpus
     give(s, p, job, gpus)
     if j.prev >= 0:
         s.jobs[j.prev].next = j.next
@@ -240,7 +240,7 @@ def complete(s: State, a: int, now: int) -> None:
 def recovery_of(s: State, job: int) -> int:
     """Say what an eviction, other than by an outage, means for the job."""
     j = s.jobs[job]
-    lane = s.lanes[s.shapes[j.shape].lane]
+    lane = s.lanes[s.shapes[j.shape_id].lane]
     if lane.max_requeues >= 0 and j.evictions + 1 > lane.max_requeues:
         return CANCEL
     return lane.recovery
@@ -255,8 +255,8 @@ def would_lose(s: State, job: int, now: int) -> int:
     j = s.jobs[job]
     done, saved = progress(s, j.attempt, now - j.since)
     if recovery == CANCEL:
-        return s.shapes[j.shape].gpus * (j.saved + done)
-    return s.shapes[j.shape].gpus * (done - saved)
+        return s.shapes[j.shape_id].gpus * (j.saved + done)
+    return s.shapes[j.shape_id].gpus * (done - saved)
 
 
 @jit
@@ -267,7 +267,7 @@ def interrupt(
     j = s.jobs[job]
     a = j.attempt
     attempt = s.attempts[a]
-    gpus = s.shapes[j.shape].gpus
+    gpus = s.shapes[j.shape_id].gpus
     elapsed = now - attempt.start
     done, saved = progress(s, a, elapsed)
     j.evictions += 1
@@ -313,8 +313,8 @@ def displace(s: State, job: int, now: int, ground: int, by: int) -> None:
     j = s.jobs[job]
     wait = 0
     if recovery == REQUEUE:
-        lane = s.lanes[s.shapes[j.shape].lane]
-        doublings = min(j.evictions - 1, 40)
+        lane = s.lanes[s.shapes[j.shape_id].lane]
+        doublings = min(int(j.evictions) - 1, 40)
         wait = NEVER if lane.backoff > NEVER >> doublings else lane.backoff << doublings
         if 0 <= lane.backoff_limit < wait:
             wait = lane.backoff_limit

@@ -82,7 +82,7 @@ def _reserve(s: State, p: int, now: int) -> None:
     while job >= 0:
         j = s.jobs[job]
         heap[n].choice = max(now, j.since + _limit_left(s, job))
-        heap[n].gpus = s.shapes[j.shape].gpus
+        heap[n].gpus = s.shapes[j.shape_id].gpus
         n += 1
         job = j.next
     for k in range(n // 2 - 1, -1, -1):
@@ -103,7 +103,7 @@ def _may_start(s: State, job: int, i: int, place: int, now: int) -> bool:
     if stage(s, i) != FITS:
         return False
     sp = s.sps[i]
-    pool, shape = s.pools[sp.pool], s.shapes[sp.shape]
+    pool, shape = s.pools[sp.pool], s.shapes[sp.shape_id]
     if pool.hold_lane < 0:
         return True
     queue = s.queues[shape.queue]
@@ -144,7 +144,7 @@ def _next_in_shape(s: State, g: int, place: int, now: int) -> int:
 @jit
 def _admit(s: State, job: int, place: int, now: int) -> bool:
     """Start the job where no reservation forbids it, or where it may make room."""
-    shape = s.shapes[s.jobs[job].shape]
+    shape = s.shapes[s.jobs[job].shape_id]
     best, a, b, c = -1, 0, 0, 0
     for i in range(shape.sp_lo, shape.sp_hi):
         if _may_start(s, job, i, place, now):

@@ -129,7 +129,7 @@ SHAPE = _record(
     entered""",
     "size_ratio",
 )
-SP = _record("version ask_from pool shape row bucket member_at stage")
+SP = _record("version ask_from pool shape_id row bucket member_at stage")
 BUCKET = _record("gpus lo n pl active_at physical")
 PL = _record("use lo n")  # a lane in a pool
 ROW = _record("nominal guaranteed ceiling usage noted num den project pool cohort changed")
@@ -158,7 +158,7 @@ STRUCK = _record("pool storage_lost")
 CANDIDATE = _record("rank choice gpus job row borrower_last ground")
 
 JOB = _packed(
-    i8="first_start end saved since shape sp",
+    i8="first_start end saved since shape_id sp",
     i4="attempt next prev log node rest evictions preemptions",
     i1="state reason pays_restart is_head",
 )

@@ -46,7 +46,7 @@ def place_of(s: State, job: int, i: int) -> tuple[int, int, int]:
     if rule == LOCALITY:
         away = 0 if s.at_home[s.kind[job], pool.region] else 1
         return away, staging(s, job, sp.pool), -free
-    shape = s.shapes[sp.shape]
+    shape = s.shapes[sp.shape_id]
     if rule == PACK:
         fits = shape.gpus <= pool.free and nodes_fit(s, sp.pool, shape.gpus)
         return 0 if fits else 1, free, 0
@@ -56,7 +56,7 @@ def place_of(s: State, job: int, i: int) -> tuple[int, int, int]:
 @jit
 def _first_that_fits(s: State, job: int) -> int:
     """Return the place of the shape where the job fits now and would go first; -1: none."""
-    shape = s.shapes[s.jobs[job].shape]
+    shape = s.shapes[s.jobs[job].shape_id]
     best = -1
     a, b, c = 0, 0, 0
     for i in range(shape.sp_lo, shape.sp_hi):
@@ -75,7 +75,7 @@ def _first_that_fits(s: State, job: int) -> int:
 @jit
 def in_placement_order(s: State, job: int) -> int:
     """Put all pools of the job into placement order, into `pool_order`; return their number."""
-    shape = s.shapes[s.jobs[job].shape]
+    shape = s.shapes[s.jobs[job].shape_id]
     n = shape.sp_hi - shape.sp_lo
     for k in range(n):
         i = shape.sp_lo + k
@@ -145,7 +145,7 @@ def _gather_pool(s: State, p: int, lane: int, now: int) -> None:
         for m in range(bucket.lo, bucket.lo + bucket.n):
             i = s.members[m]
             sp = s.sps[i]
-            g = sp.shape
+            g = sp.shape_id
             shape = s.shapes[g]
             if fits and quota_fits(s, sp.row, gpus):
                 queue = s.queues[shape.queue]
@@ -165,9 +165,9 @@ def _gather_queue(s: State, q: int, now: int) -> None:
 
 
 @jit
-def _gather_fresh(s: State, lane: int, seen: int, now: int) -> None:
+def _gather_fresh(s: State, lane: int, now: int) -> None:
     """Gather the shapes that are tried for the first time."""
-    for k in range(seen, s.st[FRESH]):
+    for k in range(s.st[FRESH]):
         g = s.fresh[k]
         shape = s.shapes[g]
         if shape.lane == lane and shape.active_at >= 0 and not shape.candidate:
@@ -183,7 +183,7 @@ def _gather(s: State, lane: int, now: int) -> None:
     for k in range(s.st[RELEASED]):
         if s.queues[s.released[k]].lane == lane:
             _gather_queue(s, s.released[k], now)
-    _gather_fresh(s, lane, 0, now)
+    _gather_fresh(s, lane, now)
     row = s.lanes[lane]
     ask = row.ask_from <= now  # somebody's protection has run out
     # A line by score may have got another head by its age alone.
@@ -285,7 +285,7 @@ def admit(s: State, job: int, now: int) -> bool:
     if i >= 0:
         start(s, job, i, now)
         return True
-    lane = s.lanes[s.shapes[s.jobs[job].shape].lane]
+    lane = s.lanes[s.shapes[s.jobs[job].shape_id].lane]
     if not lane.rights:
         return False
     for k in range(in_placement_order(s, job)):
@@ -305,20 +305,20 @@ def lane_pass(s: State, lane: int, now: int) -> None:
     """Admit whom the state allows in one lane, one after the other."""
     s.st[CANDIDATES] = 0
     _gather(s, lane, now)
-    seen = s.st[FRESH]
     while True:
         k = _pick(s, now)
         if k < 0:
             break
         g = s.candidates[k]
         s.st[GATHER_AGAIN] = 0
-        if not admit(s, head_of(s, g), now):
+        admitted = admit(s, head_of(s, g), now)
+        if not admitted or s.shapes[g].active_at < 0:
             _drop(s, k)
-        elif s.shapes[g].active_at < 0:
-            _drop(s, k)
-        if s.st[FRESH] > seen:  # a line has a new head
-            _gather_fresh(s, lane, seen, now)
-            seen = s.st[FRESH]
+        queue = s.queues[s.shapes[g].queue]
+        if admitted and queue.line and queue.n_active > 0:
+            head = s.active_shapes[queue.active_lo]  # the line has a new head
+            if not s.shapes[head].candidate and _hopeful(s, head, now):
+                _add(s, head)
         if s.st[GATHER_AGAIN]:  # victims may have left more than was needed
             _gather(s, lane, now)
     for k in range(s.st[CANDIDATES]):

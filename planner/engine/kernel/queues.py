@@ -214,8 +214,8 @@ def _reopen(s: State, q: int, before: int) -> None:
     """Look whose shape stands for a line now, after it was `before`'s (-1: nobody's)."""
     queue = s.queues[q]
     now = queue.line_first
-    old = -1 if before < 0 else s.jobs[before].shape
-    new = -1 if now < 0 else s.jobs[now].shape
+    old = -1 if before < 0 else s.jobs[before].shape_id
+    new = -1 if now < 0 else s.jobs[now].shape_id
     if before != now:
         _head_changes(s, q)
     if old != new:
@@ -229,7 +229,7 @@ def _reopen(s: State, q: int, before: int) -> None:
 def enter(s: State, job: int, now: int) -> None:
     """Let a job wait from now on."""
     j = s.jobs[job]
-    shape = s.shapes[j.shape]
+    shape = s.shapes[j.shape_id]
     queue = s.queues[shape.queue]
     j.since, j.is_head = now, 0
     j.log = shape.log
@@ -248,7 +248,7 @@ def enter(s: State, job: int, now: int) -> None:
     first, last = _link(s, job, shape.first, shape.last)
     shape.first, shape.last = first, last
     if empty:
-        activate(s, j.shape)
+        activate(s, j.shape_id)
     if queue.strict:
         _head_changes(s, shape.queue)
 
@@ -257,7 +257,7 @@ def enter(s: State, job: int, now: int) -> None:
 def leave(s: State, job: int) -> None:
     """Take a job out of its queue: it starts."""
     j = s.jobs[job]
-    shape = s.shapes[j.shape]
+    shape = s.shapes[j.shape_id]
     queue = s.queues[shape.queue]
     s.st[WAITERS] -= 1
     s.lanes[shape.lane].waiting -= 1
@@ -271,7 +271,7 @@ def leave(s: State, job: int) -> None:
     first, last = _unlink(s, job, shape.first, shape.last)
     shape.first, shape.last = first, last
     if first < 0:
-        deactivate(s, j.shape)
+        deactivate(s, j.shape_id)
     if s.turn[job] == queue.first:
         earliest = NOBODY
         for k in range(queue.active_lo, queue.active_lo + queue.n_active):
@@ -301,7 +301,7 @@ def end_spell(s: State, job: int, now: int) -> None:
     if now > j.since:
         if j.state == SUSPENDED_STATE:
             ref = -1 - SUSPENDED
-        elif s.queues[s.shapes[j.shape].queue].strict and not j.is_head:
+        elif s.queues[s.shapes[j.shape_id].queue].strict and not j.is_head:
             ref = -1 - BEHIND
         else:
             ref = j.log

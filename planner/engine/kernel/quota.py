@@ -45,7 +45,7 @@ def book(s: State, r: int, gpus: int) -> None:
 def stage(s: State, i: int) -> int:
     """Return the first check that a shape fails in a pool."""
     sp = s.sps[i]
-    pool, shape = s.pools[sp.pool], s.shapes[sp.shape]
+    pool, shape = s.pools[sp.pool], s.shapes[sp.shape_id]
     if pool.out > 0:
         return OUT
     gpus = shape.gpus

@@ -36,10 +36,10 @@ def _recheck(s: State, i: int) -> None:
     found = stage(s, i)
     if found != sp.stage:
         sp.stage = found
-        shape = s.shapes[sp.shape]
+        shape = s.shapes[sp.shape_id]
         if not shape.touched:
             shape.touched = 1
-            s.touched[s.st[TOUCHED]] = sp.shape
+            s.touched[s.st[TOUCHED]] = sp.shape_id
             s.st[TOUCHED] += 1
 
 
@@ -161,7 +161,7 @@ def _note_head(s: State, q: int, now: int) -> None:
     if head >= 0 and not s.jobs[head].is_head:
         end_spell(s, head, now)
         s.jobs[head].is_head = 1
-        s.jobs[head].log = s.shapes[s.jobs[head].shape].log
+        s.jobs[head].log = s.shapes[s.jobs[head].shape_id].log
 
 
 @jit

@@ -49,7 +49,7 @@ def age_usage(s: State, instant: int) -> None:
 @jit
 def terms(s: State, job: int, now: int) -> tuple[float, float, float, float]:
     """Return the weighted terms of a job's score: age, fair share, size, lane."""
-    shape = s.shapes[s.jobs[job].shape]
+    shape = s.shapes[s.jobs[job].shape_id]
     factors = s.multifactor
     age = (now - s.submit[job]) / factors[MAX_AGE]
     if age > 1.0:

@@ -25,7 +25,7 @@ assert CANDIDATE.names is not None
 def worth_a_look(s: State, i: int) -> bool:
     """Rule out, by counting alone, a pool in which nobody would be found for the shape."""
     sp = s.sps[i]
-    shape = s.shapes[sp.shape]
+    shape = s.shapes[sp.shape_id]
     row, pool = s.rows[sp.row], s.pools[sp.pool]
     within = row.usage + shape.gpus <= row.nominal
     if within and s.rule[RECLAIMS] != RECLAIM_NEVER and pool.borrowers > 0:
@@ -72,7 +72,7 @@ def _sift(s: State, at: int, n: int) -> None:
 def _collect(s: State, i: int, now: int) -> tuple[int, int]:
     """Find the candidates; return their number, and the second from which there may be more."""
     sp = s.sps[i]
-    shape = s.shapes[sp.shape]
+    shape = s.shapes[sp.shape_id]
     row = s.rows[sp.row]
     within = row.usage + shape.gpus <= row.nominal
     rank, reclaim = s.lanes[shape.lane].rank, s.rule[RECLAIMS]
@@ -80,7 +80,7 @@ def _collect(s: State, i: int, now: int) -> tuple[int, int]:
     job = s.pools[sp.pool].running
     while job >= 0:
         j = s.jobs[job]
-        theirs = s.shapes[j.shape]
+        theirs = s.shapes[j.shape_id]
         their_lane = s.lanes[theirs.lane]
         their_row = s.rows[s.sps[j.sp].row]
         same = theirs.project == shape.project
@@ -117,7 +117,7 @@ def _collect(s: State, i: int, now: int) -> tuple[int, int]:
 @jit
 def _fits(s: State, i: int) -> bool:
     sp = s.sps[i]
-    gpus = s.shapes[sp.shape].gpus
+    gpus = s.shapes[sp.shape_id].gpus
     if not quota_fits(s, sp.row, gpus) or gpus > s.pools[sp.pool].free:
         return False
     return nodes_fit(s, sp.pool, gpus)
