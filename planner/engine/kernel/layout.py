@@ -85,8 +85,9 @@ ENDED, MORE_ROOM, TOO_LONG = range(3)
     GATHER_AGAIN,
     EVENTS,
     LONGEST_QUEUE,
+    SOURCES,
     SCALARS,
-) = range(27)
+) = range(28)
 
 # Constants of the run, by place in `rule`.
 (

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
+from pathlib import Path
+from typing import Any
+
 import numba
 
 from planner.engine.kernel.courses import complete, interrupt, pop
@@ -34,6 +38,7 @@ from planner.engine.kernel.layout import (
     RELEASED,
     REQUEUE,
     RUNNERS,
+    SOURCES,
     SPELLS,
     STILL_RUNNING,
     TOO_LONG,
@@ -47,6 +52,7 @@ from planner.engine.kernel.passes import lane_pass
 from planner.engine.kernel.queues import enter, pool_changed, pool_may_admit, spell
 from planner.engine.kernel.reasons import note_reasons
 from planner.engine.kernel.scores import age_usage
+from planner.policy import multifactor
 
 EVENTS_NEXT, PASS_NEXT = 0, 1  # what the next step of the run is
 
@@ -170,35 +176,52 @@ def _has_room(s: State) -> bool:
     )
 
 
-@numba.njit(_nrt=False, nogil=True, cache=True, error_model="numpy")
-def steps(s: State) -> int:
-    """Run until the last event, or until the records need more room; say which."""
-    st = s.st
-    horizon, last = s.rule[HORIZON], s.rule[LAST_SECOND]
-    while True:
-        if st[PHASE] == EVENTS_NEXT:
-            instant = _next_instant(s)
-            if instant == NEVER or instant > horizon:
-                return ENDED
-            if instant > last:
-                return TOO_LONG
+def _fingerprint() -> int:
+    """Return a number that changes with any file the compiled code is made of."""
+    files = [*Path(__file__).parent.glob("*.py"), Path(multifactor.__file__)]
+    return zlib.crc32(b"".join(file.read_bytes() for file in sorted(files)))
+
+
+def _entry(sources: int) -> Any:
+    """Make the entry point. Numba's cache looks at the file, and the closure, of this one function
+    only; so that number is what makes it compile anew when another file has changed.
+    """
+
+    @numba.njit(_nrt=False, nogil=True, cache=True, error_model="numpy")
+    def steps(s: State) -> int:
+        """Run until the last event, or until the records need more room; say which."""
+        st = s.st
+        st[SOURCES] = sources
+        horizon, last = s.rule[HORIZON], s.rule[LAST_SECOND]
+        while True:
+            if st[PHASE] == EVENTS_NEXT:
+                instant = _next_instant(s)
+                if instant == NEVER or instant > horizon:
+                    return ENDED
+                if instant > last:
+                    return TOO_LONG
+                if not _has_room(s):
+                    return MORE_ROOM
+                if s.rule[ORDER] == MULTIFACTOR:
+                    age_usage(s, instant)
+                st[NOW] = instant
+                _events(s, instant)
+                st[PHASE] = PASS_NEXT
             if not _has_room(s):
                 return MORE_ROOM
-            if s.rule[ORDER] == MULTIFACTOR:
-                age_usage(s, instant)
-            st[NOW] = instant
-            _events(s, instant)
-            st[PHASE] = PASS_NEXT
-        if not _has_room(s):
-            return MORE_ROOM
-        now, evictions = st[NOW], st[EVICTIONS]
-        for place in range(s.lane_order.size):  # the pass: lanes by rank
-            lane = s.lane_order[place]
-            if s.lanes[lane].n > 0:
-                if s.rule[EASY]:
-                    easy_lane_pass(s, place, now)
-                else:
-                    lane_pass(s, lane, now)
-        _after_pass(s, now, st[EVICTIONS] > evictions)
-        note_reasons(s, now)
-        st[PHASE] = EVENTS_NEXT
+            now, evictions = st[NOW], st[EVICTIONS]
+            for place in range(s.lane_order.size):  # the pass: lanes by rank
+                lane = s.lane_order[place]
+                if s.lanes[lane].n > 0:
+                    if s.rule[EASY]:
+                        easy_lane_pass(s, place, now)
+                    else:
+                        lane_pass(s, lane, now)
+            _after_pass(s, now, st[EVICTIONS] > evictions)
+            note_reasons(s, now)
+            st[PHASE] = EVENTS_NEXT
+
+    return steps
+
+
+steps = _entry(_fingerprint())
