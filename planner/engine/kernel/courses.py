@@ -20,6 +20,8 @@ from planner.engine.kernel.layout import (
     ORDER,
     OUTAGE,
     PLACEMENT,
+    RECLAIM_NEVER,
+    RECLAIMS,
     REQUEUE,
     RUNNERS,
     RUNNING,
@@ -166,7 +168,8 @@ def _occupy(s: State, job: int, gpus: int) -> None:
         s.domain_use[shape.project, s.pools[p].domain] += gpus
     lane_use_changed(s, shape.queue, gpus)
     pool_changed(s, p)
-    if gpus < 0:
+    # A start lets somebody in, too, where it makes a borrower to reclaim from.
+    if gpus < 0 or s.rule[RECLAIMS] != RECLAIM_NEVER:
         pool_may_admit(s, p)
 
 

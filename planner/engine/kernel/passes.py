@@ -23,6 +23,8 @@ from planner.engine.kernel.layout import (
     ORDER,
     PACK,
     PLACEMENT,
+    RECLAIM_NEVER,
+    RECLAIMS,
     RELEASED,
     State,
     jit,
@@ -310,7 +312,7 @@ def lane_pass(s: State, lane: int, now: int) -> None:
         if k < 0:
             break
         g = s.candidates[k]
-        s.st[GATHER_AGAIN] = 0
+        s.st[GATHER_AGAIN] = s.rule[RECLAIMS] != RECLAIM_NEVER
         admitted = admit(s, head_of(s, g), now)
         if not admitted or s.shapes[g].active_at < 0:
             _drop(s, k)
@@ -319,7 +321,8 @@ def lane_pass(s: State, lane: int, now: int) -> None:
             head = s.active_shapes[queue.active_lo]  # the line has a new head
             if not s.shapes[head].candidate and _hopeful(s, head, now):
                 _add(s, head)
-        if s.st[GATHER_AGAIN]:  # victims may have left more than was needed
+        # Victims may have left more than was needed, and whoever starts may now be a borrower.
+        if admitted and s.st[GATHER_AGAIN]:
             _gather(s, lane, now)
     for k in range(s.st[CANDIDATES]):
         s.shapes[s.candidates[k]].candidate = 0

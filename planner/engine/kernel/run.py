@@ -35,6 +35,8 @@ from planner.engine.kernel.layout import (
     OUTAGE,
     OUTAGES_DONE,
     PHASE,
+    RECLAIM_NEVER,
+    RECLAIMS,
     RELEASED,
     REQUEUE,
     RUNNERS,
@@ -143,15 +145,13 @@ def _events(s: State, now: int) -> None:
 
 
 @jit
-def _after_pass(s: State, now: int, evicted: bool) -> None:
+def _after_pass(s: State, now: int, looked_at: bool) -> None:
     """Forget what has been looked at, and let wait whom the pass has evicted."""
     st = s.st
     for k in range(st[FRESH]):
         s.shapes[s.fresh[k]].fresh = 0
     st[FRESH] = 0
-    if not evicted:
-        # What an eviction has given back may let in somebody of a lane already looked at, so
-        # after one the lists stay for the next pass.
+    if looked_at:
         for k in range(st[CHANGED]):
             s.pools[s.changed[k]].changed = 0
         st[CHANGED] = 0
@@ -209,7 +209,7 @@ def _entry(sources: int) -> Any:
                 st[PHASE] = PASS_NEXT
             if not _has_room(s):
                 return MORE_ROOM
-            now, evictions = st[NOW], st[EVICTIONS]
+            now, evictions, attempts = st[NOW], st[EVICTIONS], st[ATTEMPTS]
             for place in range(s.lane_order.size):  # the pass: lanes by rank
                 lane = s.lane_order[place]
                 if s.lanes[lane].n > 0:
@@ -217,7 +217,10 @@ def _entry(sources: int) -> Any:
                         easy_lane_pass(s, place, now)
                     else:
                         lane_pass(s, lane, now)
-            _after_pass(s, now, st[EVICTIONS] > evictions)
+            # What an eviction has given back, or a new borrower, may let in somebody of a lane
+            # already looked at: then the lists stay for the next pass.
+            borrows = s.rule[RECLAIMS] != RECLAIM_NEVER and st[ATTEMPTS] != attempts
+            _after_pass(s, now, st[EVICTIONS] == evictions and not borrows)
             note_reasons(s, now)
             st[PHASE] = EVENTS_NEXT
 
