@@ -260,7 +260,8 @@ def _pick(s: State, now: int) -> int:
     while k < s.st[CANDIDATES]:
         g = s.candidates[k]
         shape = s.shapes[g]
-        if shape.active_at < 0:
+        # What has started since has left too little for most of the others.
+        if shape.active_at < 0 or not _hopeful(s, g, now):
             _drop(s, k)
             continue
         queue = s.queues[shape.queue]
