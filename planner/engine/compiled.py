@@ -102,7 +102,7 @@ def _with_more_room(state: k.State) -> k.State:
         attempts=attempts,
         scores=scores,
         spells=grown(state.spells, int(st[k.SPELLS]), needed),
-        log=grown(state.log, int(st[k.LOG]), len(state.shapes) + 1024),
+        log=grown(state.log, int(st[k.LOG]), len(state.kins) + 1024),
         evictions=grown(state.evictions, int(st[k.EVICTIONS]), needed),
     )
 
@@ -154,7 +154,7 @@ def _still_waiting(state: k.State, end: int) -> tuple[Numbers, Numbers]:
     shapes = state.shapes[mine["shape_id"]]
     strict = state.queues["strict"][shapes["queue"]] != 0
     ref = mine["log"].astype(np.int64)
-    reason = state.log["reason"][shapes["log"]].astype(np.int64)
+    reason = state.log["reason"][state.kins["log"][shapes["kin"]]].astype(np.int64)
     for where, code in (
         (strict & (mine["is_head"] == 0), k.BEHIND),
         (mine["state"] == k.SUSPENDED_STATE, k.SUSPENDED),

@@ -403,8 +403,7 @@ class _Builder:
                 at += 1
         for name in ("first", "last", "active_at"):
             shapes[name] = -1
-        shapes["log"] = np.arange(len(shapes))
-        for name in ("member_at", "version", "stage"):
+        for name in ("member_at", "version"):
             sps[name] = -1
         queues["active_lo"] = _starts(np.bincount(shapes["queue"], minlength=len(queues)))
         buckets, pls, members = _buckets(shapes, sps, len(pools), lanes)
@@ -420,7 +419,69 @@ class _Builder:
             "active_shapes": np.zeros(len(shapes), np.int64),
             "lane_queues": np.zeros(len(queues), np.int64),
             "_queue_lo": _starts(lane_rows),
+            **self._kin(shapes, sps, queues, rows),
         }
+
+    def _kin(self, shapes: Any, sps: Any, queues: Any, rows: Any) -> dict[str, Any]:
+        """Find the shapes that wait for the same reason whatever happens."""
+        own = (rows["guaranteed"] > 0) | (rows["ceiling"] < UNLIMITED)
+        numbers: dict[object, int] = {}
+        found: list[tuple[int, list[tuple[int, int, int]]]] = []  # gpus; pool, row, queue
+        for shape in shapes:
+            places = sps[int(shape["sp_lo"]) : int(shape["sp_hi"])]
+            by_lane = queues["limit"][shape["queue"]] < UNLIMITED
+            alone = by_lane or bool(own[places["row"]].any())
+            key = (
+                int(shape["gpus"]),
+                tuple(places["pool"].tolist()),
+                self.columns.cohort_of[shape["project"]],
+                int(shape["project"]) if alone else -1,
+                int(shape["queue"]) if by_lane else -1,
+            )
+            if key not in numbers:
+                numbers[key] = len(found)
+                queue = key[4]
+                where = zip(places["pool"].tolist(), places["row"].tolist(), strict=True)
+                found.append((key[0], [(pool, row, queue) for pool, row in where]))
+            shape["kin"] = numbers[key]
+        kins, kps = _rows(len(found), k.KIN), _rows(sum(len(w) for _, w in found), k.KP)
+        kins["log"] = np.arange(len(kins))
+        at = 0
+        for number, (gpus, where) in enumerate(found):
+            kins[number]["gpus"] = gpus
+            kins[number]["kp_lo"], kins[number]["kp_hi"] = at, at + len(where)
+            for pool, row, queue in where:
+                kps[at]["pool"], kps[at]["row"], kps[at]["queue"] = pool, row, queue
+                kps[at]["kin"] = number
+                at += 1
+        kps["member_at"] = kps["stage"] = -1
+        sizes = self._sizes(kins, kps)
+        by_row, in_rows = _grouped(kps["row"], own[kps["row"]], len(rows), 0)
+        by_queue, in_queues = _grouped(kps["queue"], kps["queue"] >= 0, len(queues), len(in_rows))
+        return {
+            "kins": kins,
+            "kps": kps,
+            "sizes": sizes,
+            "size_members": np.zeros(len(kps), np.int64),
+            "limited_rows": by_row,
+            "limited_queues": by_queue,
+            "limited": np.concatenate([in_rows, in_queues]).astype(np.int64),
+        }
+
+    def _sizes(self, kins: Any, kps: Any) -> np.ndarray[Any, Any]:
+        """Sort kin by pool and size; a pool keeps where its sizes begin and end."""
+        gpus = kins["gpus"][kps["kin"]]
+        values = np.unique(gpus)
+        key = kps["pool"] * max(1, len(values)) + np.searchsorted(values, gpus)
+        uniques, number = np.unique(key, return_inverse=True)
+        kps["size_at"] = number
+        sizes = _rows(len(uniques), k.SIZED)
+        self.size_pools = np.zeros(0, np.int64)
+        if len(uniques):
+            self.size_pools = uniques // len(values)
+            sizes["gpus"] = values[uniques % len(values)]
+            sizes["lo"] = _starts(np.bincount(number, minlength=len(uniques)))
+        return sizes
 
     # --- The rest ----------------------------------------------------------------------------
 
@@ -432,25 +493,25 @@ class _Builder:
         numbers = np.arange(len(scenario.pools))
         arrays["pools"]["cohort_lo"] = np.searchsorted(pairs, numbers, side="left")
         arrays["pools"]["cohort_hi"] = np.searchsorted(pairs, numbers, side="right")
-        shapes, queues = len(arrays["shapes"]), len(arrays["queues"])
+        arrays["pools"]["size_lo"] = np.searchsorted(self.size_pools, numbers, side="left")
+        arrays["pools"]["size_hi"] = np.searchsorted(self.size_pools, numbers, side="right")
+        shapes, queues, kins = len(arrays["shapes"]), len(arrays["queues"]), len(arrays["kins"])
         most_running = min(jobs, max((pool.gpus for pool in scenario.pools), default=0)) + 1
         all_running = min(jobs, sum(pool.gpus for pool in scenario.pools))
         backs_off = any(lane.backoff_seconds for lane in scenario.lanes)
         evicts = bool(scenario.outages) or any(right.any for right in self.columns.rights)
-        log = _rows(shapes + max(1024, shapes + 2 * jobs), k.CHANGE)
+        log = _rows(2 * kins + 1024 + jobs // 2, k.CHANGE)
         log["time"], log["next"], log["reason"] = -1, -1, -1
         st = np.zeros(k.SCALARS, np.int64)
-        st[k.LOG] = shapes
+        st[k.LOG] = kins
         by_score = scenario.policy.order is Order.MULTIFACTOR
         attempts = jobs + 1024 + (jobs // 8 if evicts else 0)
         return {
             "st": st,
             "changed": np.zeros(len(scenario.pools), np.int64),
             "to_note": np.zeros(len(scenario.pools), np.int64),
-            **{
-                name: np.zeros(shapes, np.int64)
-                for name in ("fresh", "entered", "touched", "candidates")
-            },
+            **{name: np.zeros(shapes, np.int64) for name in ("fresh", "candidates")},
+            **{name: np.zeros(kins, np.int64) for name in ("entered", "touched")},
             **{
                 name: np.zeros(queues, np.int64)
                 for name in ("released", "note_queues", "note_heads")
@@ -511,6 +572,19 @@ def _away(
         away = not home[-1] and speed is not None
         seconds.append(min(_NO_END, staging_seconds(kind.data_gb, speed)) if away else 0)
     return seconds, home
+
+
+def _grouped(
+    owner: np.ndarray[Any, Any], counts: np.ndarray[Any, Any], owners: int, base: int
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """List, owner by owner, the places that count; the list begins at `base`."""
+    places = np.flatnonzero(counts)
+    places = places[np.argsort(owner[places], kind="stable")]
+    bounds = _rows(owners, k.LIMITED)
+    numbers = np.arange(owners)
+    bounds["kp_lo"] = base + np.searchsorted(owner[places], numbers, side="left")
+    bounds["kp_hi"] = base + np.searchsorted(owner[places], numbers, side="right")
+    return bounds, places
 
 
 def _buckets(

@@ -126,14 +126,16 @@ def _packed(**fields: str) -> np.dtype[Any]:
 # Whole numbers are 64 bits wide wherever there are few of them: one width, one compiled version
 # of each function.
 SHAPE = _record(
-    """gpus queue project lane sp_lo sp_hi first last log active_at stage touched candidate fresh
-    entered""",
-    "size_ratio",
+    "gpus queue project lane kin sp_lo sp_hi first last active_at candidate fresh", "size_ratio"
 )
-SP = _record("version ask_from pool shape_id row bucket member_at stage")
-BUCKET = _record("gpus lo n pl active_at physical")
+SP = _record("version ask_from pool shape_id row bucket member_at")
+BUCKET = _record("gpus lo n pl active_at")
+KIN = _record("gpus n kp_lo kp_hi log touched entered")
+KP = _record("pool kin row queue size_at member_at stage")
+SIZED = _record("gpus lo n physical")
 PL = _record("use lo n")  # a lane in a pool
 ROW = _record("nominal guaranteed ceiling usage noted num den project pool cohort changed")
+LIMITED = _record("kp_lo kp_hi")
 COHORT = _record("capacity used noted_room most_guaranteed")
 PROJECT = _record(
     "share_num share_den held row_lo row_hi queue_lo queue_hi stale",
@@ -149,7 +151,7 @@ LANE = _record(
     "rank_ratio",
 )
 POOL = _record(
-    """gpus free version word_lo hold_first hold_gpus reserved_at spare per_node nodes words
+    """gpus free version word_lo hold_first hold_gpus reserved_at spare size_lo size_hi per_node nodes words
     count_lo node_lo out noted_out domain region storage cohort_lo cohort_hi borrowers running
     hold_lane hold_turn changed to_note reserved"""
 )
@@ -198,6 +200,13 @@ class State(NamedTuple):
     sps: Annotated[Any, SP, 1]  # a shape in one of its pools
     buckets: Annotated[Any, BUCKET, 1]  # the waiting shapes of one size, in a lane and a pool
     members: Annotated[Any, I8, 1]
+    kins: Annotated[Any, KIN, 1]  # shapes that wait for the same reason whatever happens
+    kps: Annotated[Any, KP, 1]  # kin in one of its pools
+    sizes: Annotated[Any, SIZED, 1]  # the waiting kin of one size, in a pool
+    size_members: Annotated[Any, I8, 1]
+    limited_rows: Annotated[Any, LIMITED, 1]  # by row: the kin that its own use concerns
+    limited_queues: Annotated[Any, LIMITED, 1]  # by queue: the kin that its lane limit concerns
+    limited: Annotated[Any, I8, 1]
     pls: Annotated[Any, PL, 1]
     active_buckets: Annotated[Any, I8, 1]
     rows: Annotated[Any, ROW, 1]

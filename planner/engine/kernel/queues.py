@@ -75,7 +75,8 @@ def row_changed(s: State, r: int) -> None:
     """Note that the project's own use of the pool has changed."""
     row = s.rows[r]
     s.projects[row.project].stale = 1
-    if not row.changed:
+    limited = s.limited_rows[r]
+    if limited.kp_lo < limited.kp_hi and not row.changed:
         row.changed = 1
         s.note_rows[s.st[NOTE_ROWS]] = r
         s.st[NOTE_ROWS] += 1
@@ -113,10 +114,41 @@ def activate(s: State, g: int) -> None:
         shape.fresh = 1
         s.fresh[s.st[FRESH]] = g
         s.st[FRESH] += 1
-    if not shape.entered:
-        shape.entered = 1
-        s.entered[s.st[ENTERED]] = g
+    _kin_enters(s, shape.kin)
+
+
+@jit
+def _kin_enters(s: State, f: int) -> None:
+    """Count a shape that waits; with the first one its kin's reason has to be looked at."""
+    kin = s.kins[f]
+    kin.n += 1
+    if kin.n > 1:
+        return
+    for i in range(kin.kp_lo, kin.kp_hi):
+        kp = s.kps[i]
+        size = s.sizes[kp.size_at]
+        kp.member_at = size.n
+        s.size_members[size.lo + size.n] = i
+        size.n += 1
+    if not kin.entered:
+        kin.entered = 1
+        s.entered[s.st[ENTERED]] = f
         s.st[ENTERED] += 1
+
+
+@jit
+def _kin_leaves(s: State, f: int) -> None:
+    kin = s.kins[f]
+    kin.n -= 1
+    if kin.n > 0:
+        return
+    for i in range(kin.kp_lo, kin.kp_hi):
+        kp = s.kps[i]
+        size = s.sizes[kp.size_at]
+        size.n -= 1
+        other = s.size_members[size.lo + size.n]
+        s.size_members[size.lo + kp.member_at] = other
+        s.kps[other].member_at = kp.member_at
 
 
 @jit
@@ -142,6 +174,7 @@ def deactivate(s: State, g: int) -> None:
     s.active_shapes[queue.active_lo + shape.active_at] = last
     s.shapes[last].active_at = shape.active_at
     shape.active_at = -1
+    _kin_leaves(s, shape.kin)
     if queue.n_active == 0:
         lane = s.lanes[queue.lane]
         lane.n -= 1
@@ -232,7 +265,7 @@ def enter(s: State, job: int, now: int) -> None:
     shape = s.shapes[j.shape_id]
     queue = s.queues[shape.queue]
     j.since, j.is_head = now, 0
-    j.log = shape.log
+    j.log = s.kins[shape.kin].log
     s.st[WAITERS] += 1
     s.lanes[shape.lane].waiting += 1
     if queue.line:

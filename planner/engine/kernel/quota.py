@@ -42,24 +42,29 @@ def book(s: State, r: int, gpus: int) -> None:
 
 
 @jit
-def stage(s: State, i: int) -> int:
-    """Return the first check that a shape fails in a pool."""
-    sp = s.sps[i]
-    pool, shape = s.pools[sp.pool], s.shapes[sp.shape_id]
+def first_failing(s: State, p: int, r: int, q: int, gpus: int) -> int:
+    """Return the first check that a gang fails in a pool; q: its queue, or -1 without a limit."""
+    pool = s.pools[p]
     if pool.out > 0:
         return OUT
-    gpus = shape.gpus
-    queue = s.queues[shape.queue]
-    if queue.use + gpus > queue.limit:
+    if q >= 0 and s.queues[q].use + gpus > s.queues[q].limit:
         return LANE_LIMIT
-    row = s.rows[sp.row]
+    row = s.rows[r]
     if row.usage + gpus > row.ceiling:
         return BORROWING
-    if gpus > available(s, sp.row):
+    if gpus > available(s, r):
         return QUOTA
     if gpus > pool.free:
         return CAPACITY
-    return FITS if nodes_fit(s, sp.pool, gpus) else FRAGMENTED
+    return FITS if nodes_fit(s, p, gpus) else FRAGMENTED
+
+
+@jit
+def stage(s: State, i: int) -> int:
+    """Return the first check that a shape fails in a pool."""
+    sp = s.sps[i]
+    shape = s.shapes[sp.shape_id]
+    return first_failing(s, sp.pool, sp.row, shape.queue, shape.gpus)
 
 
 @jit

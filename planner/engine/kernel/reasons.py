@@ -1,8 +1,10 @@
 """Why everybody still waits, as the pass that ends now has found it (section 7).
 
-A reason depends only on what happened in a job's pools and in its project's lane. So after a pass
-only those shapes are looked at for which one of the checks may come out differently: the sizes
-between what was free before and what is free now, and those of the project whose use has changed.
+A reason depends only on what happened in a job's pools and in its project's lane. Shapes
+of one size and cohort, with the same pools and no limit of their own, wait for the same reason
+whatever happens: they are kin, and looked at once. After a pass only those are looked at for whom
+one of the checks may come out differently: the sizes between what was free before and what is free
+now, and those with limits of a project whose use has changed.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from planner.engine.kernel.layout import (
     ENTERED,
     FITS,
     FRAGMENTED,
-    LANES,
     LOG,
     NEVER,
     NOTE_HEADS,
@@ -26,20 +27,20 @@ from planner.engine.kernel.layout import (
 from planner.engine.kernel.nodes import nodes_fit
 from planner.engine.kernel.passes import best_in_queue
 from planner.engine.kernel.queues import end_spell, uses_scores
-from planner.engine.kernel.quota import stage
+from planner.engine.kernel.quota import first_failing
 
 
 @jit
 def _recheck(s: State, i: int) -> None:
     """Find the first check that fails in one pool, and note when it is another than before."""
-    sp = s.sps[i]
-    found = stage(s, i)
-    if found != sp.stage:
-        sp.stage = found
-        shape = s.shapes[sp.shape_id]
-        if not shape.touched:
-            shape.touched = 1
-            s.touched[s.st[TOUCHED]] = sp.shape_id
+    kp = s.kps[i]
+    kin = s.kins[kp.kin]
+    found = first_failing(s, kp.pool, kp.row, kp.queue, kin.gpus)
+    if found != kp.stage:
+        kp.stage = found
+        if not kin.touched:
+            kin.touched = 1
+            s.touched[s.st[TOUCHED]] = kp.kin
             s.st[TOUCHED] += 1
 
 
@@ -65,35 +66,34 @@ def _note_pool(s: State, p: int) -> None:
             least = min(least, room, noted)
             most = max(most, max(room, noted) + cohort.most_guaranteed)
             cohort.noted_room = room
-    lanes = s.rule[LANES]
-    for lane in range(lanes):
-        pl = s.pls[p * lanes + lane]
-        for k in range(pl.lo, pl.lo + pl.n):
-            bucket = s.buckets[s.active_buckets[k]]
-            gpus = bucket.gpus
-            physical = _physical(s, p, gpus)
-            if outage or physical != bucket.physical or least < gpus <= most:
-                bucket.physical = physical
-                for m in range(bucket.lo, bucket.lo + bucket.n):
-                    _recheck(s, s.members[m])
+    for k in range(pool.size_lo, pool.size_hi):
+        size = s.sizes[k]
+        if size.n == 0:
+            continue
+        physical = _physical(s, p, size.gpus)
+        if outage or physical != size.physical or least < size.gpus <= most:
+            size.physical = physical
+            for m in range(size.lo, size.lo + size.n):
+                _recheck(s, s.size_members[m])
+
+
+@jit
+def _note_limited(s: State, lo: int, hi: int) -> None:
+    """Look again at kin whom a use of their own concerns."""
+    for k in range(lo, hi):
+        i = s.limited[k]
+        if s.kins[s.kps[i].kin].n > 0:
+            _recheck(s, i)
 
 
 @jit
 def _note_row(s: State, r: int) -> None:
-    """Look again at a project's own shapes in a pool where its use has changed."""
+    """Look again at those of a project with limits, in a pool where its use has changed."""
     row = s.rows[r]
     row.changed = 0
-    if row.usage == row.noted:
-        return
-    row.noted = row.usage
-    project = s.projects[row.project]
-    for q in range(project.queue_lo, project.queue_hi):
-        queue = s.queues[q]
-        for k in range(queue.active_lo, queue.active_lo + queue.n_active):
-            shape = s.shapes[s.active_shapes[k]]
-            for i in range(shape.sp_lo, shape.sp_hi):
-                if s.sps[i].row == r:
-                    _recheck(s, i)
+    if row.usage != row.noted:
+        row.noted = row.usage
+        _note_limited(s, s.limited_rows[r].kp_lo, s.limited_rows[r].kp_hi)
 
 
 @jit
@@ -101,45 +101,41 @@ def _note_queue(s: State, q: int) -> None:
     """Look again at a queue whose lane has a limit, when what it holds has changed."""
     queue = s.queues[q]
     queue.changed = 0
-    if queue.use == queue.noted_use:
-        return
-    queue.noted_use = queue.use
-    for k in range(queue.active_lo, queue.active_lo + queue.n_active):
-        shape = s.shapes[s.active_shapes[k]]
-        for i in range(shape.sp_lo, shape.sp_hi):
-            _recheck(s, i)
+    if queue.use != queue.noted_use:
+        queue.noted_use = queue.use
+        _note_limited(s, s.limited_queues[q].kp_lo, s.limited_queues[q].kp_hi)
 
 
 @jit
-def _note_entered(s: State, g: int) -> None:
-    """Look at a shape of which nobody waited before."""
-    shape = s.shapes[g]
-    shape.entered = 0
-    if shape.active_at < 0:
+def _note_entered(s: State, f: int) -> None:
+    """Look at kin of whom nobody waited before."""
+    kin = s.kins[f]
+    kin.entered = 0
+    if kin.n == 0:
         return
-    for i in range(shape.sp_lo, shape.sp_hi):
-        bucket = s.buckets[s.sps[i].bucket]
-        bucket.physical = _physical(s, s.sps[i].pool, bucket.gpus)
-        s.sps[i].stage = -1
+    for i in range(kin.kp_lo, kin.kp_hi):
+        kp = s.kps[i]
+        s.sizes[kp.size_at].physical = _physical(s, kp.pool, kin.gpus)
+        kp.stage = -1
         _recheck(s, i)
 
 
 @jit
-def _write_log(s: State, g: int, now: int) -> None:
-    shape = s.shapes[g]
-    shape.touched = 0
-    if shape.active_at < 0:
+def _write_log(s: State, f: int, now: int) -> None:
+    kin = s.kins[f]
+    kin.touched = 0
+    if kin.n == 0:
         return
     reason = 0
-    for i in range(shape.sp_lo, shape.sp_hi):
-        reason = max(reason, s.sps[i].stage)
-    if reason != s.log[shape.log].reason:
+    for i in range(kin.kp_lo, kin.kp_hi):
+        reason = max(reason, s.kps[i].stage)
+    if reason != s.log[kin.log].reason:
         at = s.st[LOG]
         s.st[LOG] += 1
         change = s.log[at]
         change.time, change.reason, change.next = now, reason, -1
-        s.log[shape.log].next = at
-        shape.log = at
+        s.log[kin.log].next = at
+        kin.log = at
 
 
 @jit
@@ -161,7 +157,7 @@ def _note_head(s: State, q: int, now: int) -> None:
     if head >= 0 and not s.jobs[head].is_head:
         end_spell(s, head, now)
         s.jobs[head].is_head = 1
-        s.jobs[head].log = s.shapes[s.jobs[head].shape_id].log
+        s.jobs[head].log = s.kins[s.shapes[s.jobs[head].shape_id].kin].log
 
 
 @jit

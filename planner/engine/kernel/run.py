@@ -172,7 +172,7 @@ def _has_room(s: State) -> bool:
         st[ATTEMPTS] + waiting + running <= s.attempts.size
         and st[EVICTIONS] + waiting + 2 * running <= s.evictions.size
         and st[SPELLS] + waiting + st[BACK_OFFS] + 2 * s.queues.size <= s.spells.size
-        and st[LOG] + s.shapes.size <= s.log.size
+        and st[LOG] + s.kins.size <= s.log.size
     )
 
 
