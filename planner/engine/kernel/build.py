@@ -446,6 +446,7 @@ class _Builder:
             shape["kin"] = numbers[key]
         kins, kps = _rows(len(found), k.KIN), _rows(sum(len(w) for _, w in found), k.KP)
         kins["log"] = np.arange(len(kins))
+        kins["asked"] = -1
         at = 0
         for number, (gpus, where) in enumerate(found):
             kins[number]["gpus"] = gpus

@@ -86,8 +86,9 @@ ENDED, MORE_ROOM, TOO_LONG = range(3)
     EVENTS,
     LONGEST_QUEUE,
     SOURCES,
+    STAMP,
     SCALARS,
-) = range(28)
+) = range(29)
 
 # Constants of the run, by place in `rule`.
 (
@@ -130,7 +131,7 @@ SHAPE = _record(
 )
 SP = _record("version ask_from pool shape_id row bucket member_at")
 BUCKET = _record("gpus lo n pl active_at")
-KIN = _record("gpus n kp_lo kp_hi log touched entered")
+KIN = _record("gpus n kp_lo kp_hi log touched entered asked fits")
 KP = _record("pool kin row queue size_at member_at stage")
 SIZED = _record("gpus lo n physical")
 PL = _record("use lo n")  # a lane in a pool

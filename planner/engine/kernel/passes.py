@@ -31,7 +31,7 @@ from planner.engine.kernel.layout import (
 )
 from planner.engine.kernel.nodes import nodes_fit
 from planner.engine.kernel.queues import NOBODY, head_of, uses_scores
-from planner.engine.kernel.quota import compare_shares, quota_fits, stage
+from planner.engine.kernel.quota import compare_shares, kin_fit, stage
 from planner.engine.kernel.scores import score
 from planner.engine.kernel.victims import make_room, worth_a_look
 
@@ -111,10 +111,12 @@ def may_evict(s: State, i: int, now: int) -> bool:
 def _hopeful(s: State, g: int, now: int) -> bool:
     """Say whether a shape fits in one of its pools, or may make room in one."""
     shape = s.shapes[g]
-    rights = s.lanes[shape.lane].rights
-    for i in range(shape.sp_lo, shape.sp_hi):
-        if stage(s, i) == FITS or (rights and may_evict(s, i, now)):
-            return True
+    if kin_fit(s, shape.kin):
+        return True
+    if s.lanes[shape.lane].rights:
+        for i in range(shape.sp_lo, shape.sp_hi):
+            if may_evict(s, i, now):
+                return True
     return False
 
 
@@ -137,23 +139,25 @@ def _gather_pool(s: State, p: int, lane: int, now: int) -> None:
     rights = s.lanes[lane].rights
     if free == 0 and not rights:
         return
+    # More than this no project's quota gives here.
+    room = 0
+    for c in range(pool.cohort_lo, pool.cohort_hi):
+        cohort = s.cohorts[c]
+        room = max(room, cohort.capacity - cohort.used + cohort.most_guaranteed)
     pl = s.pls[p * s.rule[LANES] + lane]
     for k in range(pl.lo, pl.lo + pl.n):
         bucket = s.buckets[s.active_buckets[k]]
         gpus = bucket.gpus
-        fits = gpus <= free and nodes_fit(s, p, gpus)
+        fits = gpus <= free and gpus <= room and nodes_fit(s, p, gpus)
         if not fits and not rights:
             continue
         for m in range(bucket.lo, bucket.lo + bucket.n):
             i = s.members[m]
-            sp = s.sps[i]
-            g = sp.shape_id
+            g = s.sps[i].shape_id
             shape = s.shapes[g]
-            if fits and quota_fits(s, sp.row, gpus):
-                queue = s.queues[shape.queue]
-                if queue.use + gpus <= queue.limit:
-                    _add(s, g)
-            elif rights and not shape.candidate and may_evict(s, i, now):
+            if shape.candidate:
+                continue
+            if (fits and kin_fit(s, shape.kin)) or (rights and may_evict(s, i, now)):
                 _add(s, g)
 
 

@@ -19,6 +19,7 @@ from planner.engine.kernel.layout import (
     ORDER,
     RELEASED,
     SPELLS,
+    STAMP,
     SUSPENDED,
     SUSPENDED_STATE,
     TO_NOTE,
@@ -38,6 +39,7 @@ def pool_changed(s: State, p: int) -> None:
     """Note that the reasons of this pool's waiting jobs have to be looked at."""
     pool = s.pools[p]
     pool.version += 1
+    s.st[STAMP] += 1
     if not pool.to_note:
         pool.to_note = 1
         s.to_note[s.st[TO_NOTE]] = p

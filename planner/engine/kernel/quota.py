@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from planner.engine.kernel.layout import CAPACITY, FITS, FRAGMENTED, State, jit
-from planner.engine.kernel.layout import BORROWING, LANE_LIMIT, OUT, QUOTA
+from planner.engine.kernel.layout import (
+    BORROWING,
+    CAPACITY,
+    FITS,
+    FRAGMENTED,
+    LANE_LIMIT,
+    OUT,
+    QUOTA,
+    STAMP,
+    State,
+    jit,
+)
 from planner.engine.kernel.nodes import nodes_fit
 
 
@@ -65,6 +75,20 @@ def stage(s: State, i: int) -> int:
     sp = s.sps[i]
     shape = s.shapes[sp.shape_id]
     return first_failing(s, sp.pool, sp.row, shape.queue, shape.gpus)
+
+
+@jit
+def kin_fit(s: State, f: int) -> bool:
+    """Say whether kin fit in one of their pools; asked once between two changes of anything."""
+    kin = s.kins[f]
+    if kin.asked != s.st[STAMP]:
+        kin.asked, kin.fits = s.st[STAMP], 0
+        for i in range(kin.kp_lo, kin.kp_hi):
+            kp = s.kps[i]
+            if first_failing(s, kp.pool, kp.row, kp.queue, kin.gpus) == FITS:
+                kin.fits = 1
+                break
+    return kin.fits != 0
 
 
 @jit
