@@ -8,6 +8,8 @@ from zoneinfo import ZoneInfo
 
 from planner.description.problems import Problem, shown
 from planner.description.record import Scenario
+from planner.policy.multifactor import Multifactor
+from planner.vocabulary import Backfill, Order
 
 
 class _Named(Protocol):
@@ -38,6 +40,7 @@ class Checks:
     def all(self) -> list[Problem]:
         """Return every problem, in the order of the file."""
         self._unique_names()
+        self._policy()
         self._fleet()
         self._lanes()
         self._tenancy()
@@ -73,6 +76,15 @@ class Checks:
                 self._report(
                     f"{table}[{place}].name", rows[place].name, f"expected a {table} of its own"
                 )
+
+    def _policy(self) -> None:
+        policy = self.scenario.policy
+        if policy.backfill is Backfill.EASY and policy.order is not Order.FIFO:
+            expected = f'expected "none" with order "{policy.order}"; "easy" goes with "fifo" only'
+            self._report("policy.backfill", policy.backfill, expected)
+        if policy.multifactor != Multifactor() and policy.order is not Order.MULTIFACTOR:
+            expected = f'expected no such table with order "{policy.order}"'
+            self._report("policy.multifactor", "", expected)
 
     def _fleet(self) -> None:
         scenario = self.scenario

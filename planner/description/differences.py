@@ -9,6 +9,8 @@ from typing import Any
 
 from planner.description.record import Scenario
 from planner.description.writing import plain
+from planner.policy.multifactor import Multifactor
+from planner.vocabulary import Order
 
 DIMENSIONS = (
     "priority",
@@ -101,6 +103,10 @@ def diff(before: Scenario, after: Scenario) -> list[Change]:
     for column, dimension in _POLICY.items():
         old, new = getattr(before.policy, column), getattr(after.policy, column)
         _compare(changes, dimension, f"policy.{column}", old, new)
+    if Order.MULTIFACTOR in (before.policy.order, after.policy.order):
+        for weight in dataclasses.fields(Multifactor):
+            pair = (getattr(s.policy.multifactor, weight.name) for s in (before, after))
+            _compare(changes, "priority", f"policy.multifactor.{weight.name}", *pair)
     for table in _TABLES:
         field = table[1]
         _compare_rows(changes, table, getattr(before, field), getattr(after, field))

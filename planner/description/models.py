@@ -97,6 +97,9 @@ def _format(value: object) -> int:
 Text = Annotated[str, Field(min_length=1)]
 Whole = Annotated[int, Field(ge=0, le=LARGEST)]
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
+Nodes = Annotated[int, Field(ge=1, le=1_000_000)]
+GpusPerNode = Annotated[int, Field(ge=1, le=1_024)]
+Weight = Annotated[int, Field(ge=0, le=2**32 - 1)]
 Exact = Annotated[Decimal, BeforeValidator(_decimal), Field(ge=0)]
 Speed = Annotated[Decimal, BeforeValidator(_decimal), Field(gt=0)]
 Names = Annotated[tuple[Text, ...], BeforeValidator(_array)]
@@ -143,8 +146,8 @@ class PoolRow(_Row):
     name: Text
     domain: Text
     accelerator: Text
-    nodes: Count
-    gpus_per_node: Count
+    nodes: Nodes
+    gpus_per_node: GpusPerNode
     storage: Text | None = None
     purpose: Annotated[Purpose, BeforeValidator(_one_of(Purpose))] = Purpose.TRAINING
     premium: bool = False
@@ -229,6 +232,17 @@ class JobRow(_Row):
     restart_seconds: Whole = 0
 
 
+class MultifactorTable(_Row):
+    """`[policy.multifactor]`."""
+
+    age_weight: Weight = 1000
+    fair_share_weight: Weight = 1000
+    size_weight: Weight = 1000
+    lane_weight: Weight = 1000
+    max_age_seconds: Count = 604_800
+    half_life_seconds: Count = 604_800
+
+
 class PolicyTable(_Row):
     """`[policy]`."""
 
@@ -237,6 +251,7 @@ class PolicyTable(_Row):
     victims: Annotated[Victims, BeforeValidator(_one_of(Victims))] = Victims.YOUNGEST
     reclaim: Annotated[Reclaim, BeforeValidator(_one_of(Reclaim))] = Reclaim.NEVER
     backfill: Annotated[Backfill, BeforeValidator(_one_of(Backfill))] = Backfill.NONE
+    multifactor: MultifactorTable = MultifactorTable()
 
 
 def _rows(value: object) -> object:

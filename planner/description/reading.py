@@ -18,6 +18,7 @@ from planner.description.record import Scenario
 from planner.description.tables import read_jobs
 from planner.fleet import Domain, Link, Outage, Pool, Region, Storage
 from planner.policy import PolicySettings
+from planner.policy.multifactor import Multifactor
 from planner.policy.priority import Lane
 from planner.policy.quota import Assignment, Quota
 from planner.work import Job, Project, Tenant
@@ -166,7 +167,10 @@ def _scenario(content: ScenarioFile, jobs: Sequence[JobRow]) -> Scenario:
         start=content.start,
         horizon_seconds=content.horizon_seconds,
         seed=content.seed,
-        policy=PolicySettings(**_columns(content.policy)),
+        policy=PolicySettings(
+            **_columns(content.policy)
+            | {"multifactor": Multifactor(**_columns(content.policy.multifactor))}
+        ),
         regions=tuple(Region(**_columns(row)) for row in content.region),
         links=tuple(Link(**_columns(row)) for row in content.link),
         domains=tuple(Domain(**_columns(row)) for row in content.domain),

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from planner.description.models import FORMAT
 from planner.description.record import Scenario
+from planner.vocabulary import Order
 
 # The tables of the file, in the order in which they are written, and the fields that hold them.
 TABLES: tuple[tuple[str, str], ...] = (
@@ -76,10 +77,14 @@ def to_mapping(scenario: Scenario) -> dict[str, Any]:
         mapping["horizon_seconds"] = scenario.horizon_seconds
     if scenario.seed:
         mapping["seed"] = scenario.seed
+    policy = scenario.policy
     mapping["policy"] = {
-        field.name: getattr(scenario.policy, field.name).value
-        for field in dataclasses.fields(scenario.policy)
+        field.name: getattr(policy, field.name).value
+        for field in dataclasses.fields(policy)
+        if field.name != "multifactor"
     }
+    if policy.order is Order.MULTIFACTOR:
+        mapping["policy"]["multifactor"] = _row(policy.multifactor)
     for table, field in TABLES:
         rows = getattr(scenario, field)
         if rows:
@@ -116,8 +121,11 @@ def _toml(mapping: dict[str, Any]) -> Iterable[str]:
         for table in tables:
             yield ""
             yield f"[{key}]" if isinstance(value, dict) else f"[[{key}]]"
+            inner = {name: item for name, item in table.items() if isinstance(item, dict)}
             for name, item in table.items():
-                yield f"{name} = {_literal(item)}"
+                if name not in inner:
+                    yield f"{name} = {_literal(item)}"
+            yield from _toml({f"{key}.{name}": item for name, item in inner.items()})
 
 
 def _literal(value: Any) -> str:

@@ -8,7 +8,7 @@ refused: whatever refuses the first refuses them all, and for the same reason. T
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
 from planner.engine.courses import Course, Spell
@@ -80,7 +80,7 @@ class Shape:
 class Queue:
     """The waiting jobs of one project in one lane."""
 
-    __slots__ = ("key", "lane", "limit", "noted", "open", "project", "strict", "turns")
+    __slots__ = ("head", "key", "lane", "limit", "noted", "open", "project", "strict", "turns")
 
     def __init__(self, project: int, lane: int, *, strict: bool, limit: int) -> None:
         self.key = (project, lane)
@@ -91,6 +91,7 @@ class Queue:
         self.turns: list[int] = []  # strict only: all of them, in one line
         # Shapes of which a job may be tried: all that have one, or the one of the line's head.
         self.open: list[Shape] = []
+        self.head = -1  # strict only: the turn of the job that is offered
         self.noted: Course | None = None  # strict only: the head, as the last pass left it
 
     def add(self, turn: int, shape: Shape) -> None:
@@ -99,16 +100,24 @@ class Queue:
         if shape not in self.open:
             self.open.append(shape)
 
-    def remove_first(self, shape: Shape) -> None:
-        """Take the first job of a shape out (best-effort)."""
-        del shape.turns[0]
+    def remove(self, turn: int, shape: Shape) -> None:
+        """Take a job out (best-effort); it is nearly always its shape's first."""
+        shape.turns.remove(turn)
         if not shape.turns:
             self.open.remove(shape)
 
-    def reopen(self, shape_of: Sequence[Shape | None]) -> None:
-        """Look who is the head of the line now (strict)."""
-        head = shape_of[self.turns[0]] if self.turns else None
-        self.open = [] if head is None else [head]
+    def reopen(
+        self, shape_of: Sequence[Shape | None], score_of: Callable[[int], float] | None
+    ) -> None:
+        """Look who is the head of the line now (strict): by turn, or by score where there is one."""
+        if not self.turns:
+            self.head, self.open = -1, []
+            return
+        self.head = self.turns[0]
+        if score_of is not None:
+            self.head = min(self.turns, key=lambda turn: (-score_of(turn), turn))
+        shape = shape_of[self.head]
+        self.open = [] if shape is None else [shape]
 
     @property
     def first(self) -> int:
@@ -120,8 +129,17 @@ class Queue:
     def heads(self) -> list[tuple[int, Shape]]:
         """List the first job of each shape that may be tried, in order."""
         if self.strict:
-            return [(self.turns[0], self.open[0])]
+            return [(self.head, self.open[0])]
         heads = [(shape.turns[0], shape) for shape in self.open]
         if len(heads) > 1:
             heads.sort(key=lambda head: head[0])
         return heads
+
+    def line(self) -> list[tuple[int, Shape]]:
+        """List all jobs that may be tried, in order of their turn."""
+        if self.strict:
+            return self.heads()
+        return sorted(
+            ((turn, shape) for shape in self.open for turn in shape.turns),
+            key=lambda place: place[0],
+        )

@@ -7,6 +7,7 @@ schedule on every machine.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from math import inf
 
 from planner.description.record import Scenario
@@ -14,11 +15,13 @@ from planner.engine.columns import Beyond, Columns, last_second
 from planner.engine.courses import Course, Eviction
 from planner.engine.occupancy import Occupancy
 from planner.engine.queues import FITS, Queue, Shape
+from planner.engine.reservations import Reservations
+from planner.engine.scoring import Scores
 from planner.engine.waiting import WaitingRoom
 from planner.policy.checkpoint import back_off_seconds
 from planner.policy.preemption import Candidate, choose, ground_for
 from planner.policy.priority import lanes_in_turn
-from planner.vocabulary import Ground, JobState, Order, Reason, Recovery, Victims
+from planner.vocabulary import Backfill, Ground, JobState, Order, Reason, Recovery, Victims
 
 # Kinds of events, in the order in which they are handled within one instant; arrivals come last.
 COMPLETION, OUTAGE_END, OUTAGE_BEGIN, BACK_OFF_END = range(1, 5)
@@ -36,6 +39,11 @@ class Run:
         self.now = 0
         self.evictions: list[Eviction] = []
         self._fair = scenario.policy.order is Order.FAIR_SHARE
+        self._easy = scenario.policy.backfill is Backfill.EASY
+        self._scores: Scores | None = None
+        if scenario.policy.order is Order.MULTIFACTOR:
+            self._scores = Scores(self.columns, self.occupancy)
+            self.room.score_of = self._score_of
         self._by_loss = scenario.policy.victims is Victims.LEAST_LOST_WORK
         self._lanes_in_turn = lanes_in_turn(scenario.lanes)
         self._arrived = 0
@@ -79,6 +87,8 @@ class Run:
             if instant > last:
                 raise Beyond(last)
             self.now = instant
+            if self._scores is not None:
+                self._scores.advance(instant)
             # (1) completions, (2) outages that end, (3) that begin, (4) back-offs that end
             while self._events and self._events[0][0] == instant:
                 _, kind, position, turn, number = heapq.heappop(self._events)
@@ -159,8 +169,11 @@ class Run:
 
     def _pass(self) -> None:
         """Admit whom the state allows, lane by lane; then keep why the others wait."""
+        if self._scores is not None:
+            self.room.look_for_heads()
+        admit_one = self._admit_one_easy if self._easy else self._admit_one
         for lane in self._lanes_in_turn:
-            while self.room.in_lane[lane] and self._admit_one(lane):
+            while self.room.in_lane[lane] and admit_one(lane):
                 pass
         for course in self._evicted_in_pass:
             self.room.enter(course, self.now)
@@ -183,14 +196,55 @@ class Run:
             hopeful.sort(key=self._place_in_line)
         # 3. One after the other; a strict queue offers its first job only.
         for queue in hopeful:
-            for turn, shape in queue.heads():
+            for turn, shape in self._heads(queue):
                 if self._admit(self.courses[turn], shape):
                     return True  # 4. back to 1 for the same lane
         return False
 
     def _place_in_line(self, queue: Queue) -> tuple[int | float, int]:
+        if self._scores is not None:
+            turn, _ = self._heads(queue)[0]
+            return -self._score_of(turn), self.courses[turn].position
         # A turn is unique: submit time, then position in the file.
         return (self.occupancy.shares.of(queue.project) if self._fair else 0, queue.first)
+
+    def _heads(self, queue: Queue) -> list[tuple[int, Shape]]:
+        heads = queue.heads()
+        if self._scores is not None and len(heads) > 1:
+            heads.sort(key=lambda head: (-self._score_of(head[0]), head[0]))
+        return heads
+
+    def _score_of(self, turn: int) -> float:
+        shape = self.room.shape_of[turn]
+        assert self._scores is not None and shape is not None  # noqa: S101, PT018
+        return self._scores.of(self.courses[turn], shape.pools)
+
+    def _admit_one_easy(self, lane: int) -> bool:
+        """Admit one job of the lane without delaying those for whom a pool is reserved."""
+        self.room.look_again()
+        place = self._lanes_in_turn.index(lane)
+        reservations = Reservations(self.occupancy, self._line(place), self.now)
+        for queue in sorted(self.room.in_lane[lane], key=lambda queue: queue.first):
+            for turn, shape in queue.line():
+                course = self.courses[turn]
+                fits = [
+                    pool
+                    for pool, stage in zip(shape.pools, shape.stages, strict=True)
+                    if stage == FITS and reservations.let(course, pool)
+                ]
+                if fits:
+                    self._start(course, shape, self.occupancy.in_order(course, fits)[0])
+                    return True
+                if self._make_room(course, shape):
+                    return True
+        return False
+
+    def _line(self, place: int) -> Iterator[tuple[Course, Shape]]:
+        """List who may be tried, in order, down to the lane at this place."""
+        for lane in self._lanes_in_turn[: place + 1]:
+            for queue in sorted(self.room.in_lane[lane], key=lambda queue: queue.first):
+                for turn, shape in queue.line():
+                    yield self.courses[turn], shape
 
     def _admit(self, course: Course, shape: Shape) -> bool:
         """Start the job where it fits, or where others may be displaced for it."""
@@ -198,6 +252,10 @@ class Run:
             fits = [p for p, stage in zip(shape.pools, shape.stages, strict=True) if stage == FITS]
             self._start(course, shape, self.occupancy.in_order(course, fits)[0])
             return True
+        return self._make_room(course, shape)
+
+    def _make_room(self, course: Course, shape: Shape) -> bool:
+        """Start the job in the first of its pools where others can be displaced for it."""
         if shape.evict_from > self.now:
             return False
         for pool in self.occupancy.in_order(course, shape.pools):
@@ -215,7 +273,8 @@ class Run:
         return False
 
     def _start(self, course: Course, shape: Shape, pool: int) -> None:
-        self.room.leave(shape)
+        score = None if self._scores is None else self._scores.terms(course, shape.pools)
+        self.room.leave(course, shape)
         end = course.begin(
             self.now,
             pool,
@@ -223,6 +282,7 @@ class Run:
             staging=self.occupancy.staging(course, pool),
             write=self.columns.writing(course.job, pool),
         )
+        course.attempt.score = score
         self.occupancy.start(course)
         event = (end, COMPLETION, course.position, course.turn, len(course.attempts))
         heapq.heappush(self._events, event)

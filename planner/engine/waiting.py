@@ -7,6 +7,7 @@ at again only when something in its pools, or its project's use of the lane, has
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Callable
 from math import inf
 
 from planner.engine.columns import Columns
@@ -41,6 +42,7 @@ class WaitingRoom:
         self._shapes: dict[object, Shape] = {}
         self._active: dict[Shape, None] = {}  # the open shapes of all queues
         self._rechecked: dict[Shape, None] = {}
+        self.score_of: Callable[[int], float] | None = None  # by turn, with order = "multifactor"
 
     # --- Coming and going --------------------------------------------------------------------
 
@@ -87,22 +89,29 @@ class WaitingRoom:
             reason = Reason.BEHIND_IN_QUEUE  # until a pass finds it at the head
         course.wait_on(now, reason)
 
-    def leave(self, shape: Shape) -> None:
-        """Take the first job of the shape out: it starts."""
+    def leave(self, course: Course, shape: Shape) -> None:
+        """Take a job out: it starts."""
         queue = shape.queue
         if queue.strict:
-            del queue.turns[0]
+            queue.turns.remove(course.turn)
             self._reopen(queue)
         else:
-            queue.remove_first(shape)
+            queue.remove(course.turn, shape)
             if not shape.turns:
                 del self._active[shape]
         if not queue.open:
             del self.in_lane[queue.lane][queue]
 
+    def look_for_heads(self) -> None:
+        """Look who is the head of each line at this instant, where that goes by score."""
+        for queues in self.in_lane:
+            for queue in queues:
+                if queue.strict:
+                    self._reopen(queue)
+
     def _reopen(self, queue: Queue) -> None:
         before = queue.open
-        queue.reopen(self.shape_of)
+        queue.reopen(self.shape_of, self.score_of)
         if before != queue.open:
             for shape in before:
                 del self._active[shape]
@@ -193,7 +202,7 @@ class WaitingRoom:
                     self._note_head(queue, now)
 
     def _note_head(self, queue: Queue, now: int) -> None:
-        head, before = self.courses[queue.turns[0]], queue.noted
+        head, before = self.courses[queue.head], queue.noted
         if (
             before is not None
             and before is not head

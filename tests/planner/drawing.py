@@ -75,12 +75,7 @@ def scenario_mapping(draw: random.Random) -> dict[str, Any]:
         "format": 1,
         "name": "drawn",
         "start": "2026-11-30T00:00:00+09:00",
-        "policy": {
-            "order": draw.choice(["fifo", "fair-share"]),
-            "placement": draw.choice(["listed", "locality", "pack", "spread"]),
-            "victims": draw.choice(["youngest", "least-lost-work"]),
-            "reclaim": draw.choice(["never", "lower-lane", "any", "any"]),
-        },
+        "policy": _policy(draw),
         "region": [{"name": name, "timezone": "Asia/Tokyo"} for name in regions],
         "link": links,
         "domain": domains,
@@ -96,6 +91,23 @@ def scenario_mapping(draw: random.Random) -> dict[str, Any]:
     }
     _maybe(draw, mapping, 0.5, horizon_seconds=draw.randint(500, 5000))
     return mapping
+
+
+def _policy(draw: random.Random) -> dict[str, Any]:
+    policy: dict[str, Any] = {
+        "order": draw.choice(["fifo", "fifo", "fair-share", "fair-share", "multifactor"]),
+        "placement": draw.choice(["listed", "locality", "pack", "spread"]),
+        "victims": draw.choice(["youngest", "least-lost-work"]),
+        "reclaim": draw.choice(["never", "lower-lane", "any", "any"]),
+    }
+    if policy["order"] == "fifo" and draw.random() < 0.5:
+        policy["backfill"] = "easy"
+    if policy["order"] == "multifactor":
+        weights = ("age_weight", "fair_share_weight", "size_weight", "lane_weight")
+        policy["multifactor"] = {name: draw.choice([0, 1, 1000]) for name in weights}
+        policy["multifactor"]["max_age_seconds"] = draw.choice([1, 300, 604_800])
+        policy["multifactor"]["half_life_seconds"] = draw.choice([1, 600, 604_800])
+    return policy
 
 
 def _lanes(draw: random.Random) -> list[dict[str, Any]]:
@@ -177,6 +189,7 @@ def _job(
         "gpus": draw.choice([1, 1, 2, 3, 4, 4, 8, 12]),
         "work_seconds": draw.choice([0, draw.randint(1, 1500), 100 * draw.randint(1, 15)]),
     }
+    _maybe(draw, job, 0.4, limit_seconds=draw.choice([0, 100, draw.randint(1, 2000)]))
     _maybe(draw, job, 0.5, checkpoint_interval_seconds=draw.choice([60, 300]))
     _maybe(draw, job, 0.5, checkpoint_gb=draw.choice([0.5, 7, 33.3]))
     _maybe(draw, job, 0.5, restart_seconds=draw.choice([5, 120]))

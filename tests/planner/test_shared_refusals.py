@@ -11,7 +11,7 @@ from planner.engine.queues import Shape
 from planner.engine.reference import Run
 from planner.engine.waiting import WaitingRoom
 from planner.scenario import parse
-from planner.trace import record
+from planner.engine.telling import record
 from tests.planner.drawing import scenario_mappings
 
 
