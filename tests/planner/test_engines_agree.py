@@ -1,0 +1,86 @@
+"""Two engines, one schedule: the compiled engine leaves the reference's records, to the second.
+
+Run longer with `ENGINE_EXAMPLES=20000 pytest tests/planner/test_engines_agree.py`.
+"""
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from planner import simulate
+from planner.description.record import Scenario
+from planner.engine import compiled
+from planner.scenario import parse, read
+from tests.planner.drawing import scenario_mapping, scenario_mappings
+
+SHARED = Path(__file__).parents[3] / "shared" / "cases" / "planner"
+EXAMPLES = int(os.environ.get("ENGINE_EXAMPLES", "300"))
+FRAMES = ("jobs", "attempts", "spells", "evictions")
+
+
+def assert_one_schedule(scenario: Scenario) -> None:
+    reference, compiled = (simulate(scenario, engine=name) for name in ("reference", "compiled"))
+    for frame in FRAMES:
+        pd.testing.assert_frame_equal(
+            getattr(compiled, frame), getattr(reference, frame), obj=frame
+        )
+    assert compiled.end_seconds == reference.end_seconds
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(scenario_mappings())
+def test_both_engines_leave_the_same_records(mapping: dict[str, Any]) -> None:
+    assert_one_schedule(parse(mapping))
+
+
+# Seeds of drawn scenarios in which the compiled engine once went another way.
+ONCE_DIFFERENT = {
+    4: "a head of a line that waits behind another goes on waiting for the same reason",
+    7: "what the rule of placement leaves equal goes by the order of the file",
+    55: "a line's new head is tried in the same pass, though its shape was tried before",
+    255: "whoever starts in a pass may be somebody to reclaim from in the same pass",
+}
+
+
+@pytest.mark.parametrize("seed", ONCE_DIFFERENT, ids=lambda seed: ONCE_DIFFERENT[seed])
+def test_what_once_differed_is_the_same(seed: int) -> None:
+    vector = Path(__file__).parent / "vectors" / "once_different" / f"{seed}.json"
+    assert_one_schedule(parse(json.loads(vector.read_text(encoding="utf-8"))))
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason=f"the shared vectors are not here: {SHARED}")
+def test_both_engines_agree_on_the_shared_vectors() -> None:
+    files = [path for path in sorted(SHARED.glob("*.json")) if ".expected" not in path.name]
+    assert len(files) >= 12
+    for path in files:
+        assert_one_schedule(read(path))
+
+
+def test_the_generator_draws_every_rule() -> None:
+    policies = [scenario_mapping(random.Random(seed))["policy"] for seed in range(200)]
+    assert {p["order"] for p in policies} == {"fifo", "fair-share", "multifactor"}
+    assert any(p.get("backfill") == "easy" for p in policies)
+    assert {p["placement"] for p in policies} == {"listed", "locality", "pack", "spread"}
+    assert {p["reclaim"] for p in policies} == {"never", "lower-lane", "any"}
+
+
+def test_records_that_need_more_room_get_it() -> None:
+    mapping = scenario_mapping(random.Random(4))
+    scenario = parse(mapping)
+    state = compiled.build(scenario)
+    small = state._replace(
+        attempts=state.attempts[:1].copy(),
+        spells=state.spells[:1].copy(),
+        evictions=state.evictions[:1].copy(),
+        log=state.log[: len(state.kins)].copy(),
+    )
+    told = compiled.tell(scenario, compiled.run_state(small))
+    whole = simulate(scenario, engine="reference")
+    for frame in FRAMES:
+        pd.testing.assert_frame_equal(getattr(told, frame), getattr(whole, frame), obj=frame)
