@@ -464,6 +464,7 @@ class _Builder:
             "kps": kps,
             "sizes": sizes,
             "size_members": np.zeros(len(kps), np.int64),
+            "active_sizes": np.zeros(len(sizes), np.int64),
             "limited_rows": by_row,
             "limited_queues": by_queue,
             "limited": np.concatenate([in_rows, in_queues]).astype(np.int64),
@@ -480,7 +481,7 @@ class _Builder:
         self.size_pools = np.zeros(0, np.int64)
         if len(uniques):
             self.size_pools = uniques // len(values)
-            sizes["gpus"] = values[uniques % len(values)]
+            sizes["gpus"], sizes["pool"] = values[uniques % len(values)], self.size_pools
             sizes["lo"] = _starts(np.bincount(number, minlength=len(uniques)))
         return sizes
 
@@ -495,7 +496,6 @@ class _Builder:
         arrays["pools"]["cohort_lo"] = np.searchsorted(pairs, numbers, side="left")
         arrays["pools"]["cohort_hi"] = np.searchsorted(pairs, numbers, side="right")
         arrays["pools"]["size_lo"] = np.searchsorted(self.size_pools, numbers, side="left")
-        arrays["pools"]["size_hi"] = np.searchsorted(self.size_pools, numbers, side="right")
         shapes, queues, kins = len(arrays["shapes"]), len(arrays["queues"]), len(arrays["kins"])
         most_running = min(jobs, max((pool.gpus for pool in scenario.pools), default=0)) + 1
         all_running = min(jobs, sum(pool.gpus for pool in scenario.pools))

@@ -16,9 +16,9 @@ from planner.engine.kernel.layout import (
     State,
     jit,
 )
-from planner.engine.kernel.passes import in_placement_order, may_evict, place_of
+from planner.engine.kernel.passes import hopeful, in_placement_order, may_evict, place_of
 from planner.engine.kernel.queues import NOBODY
-from planner.engine.kernel.quota import stage
+from planner.engine.kernel.quota import kin_fit, stage
 from planner.engine.kernel.victims import make_room
 
 
@@ -127,10 +127,7 @@ def _next_in_shape(s: State, g: int, place: int, now: int) -> int:
         for i in range(shape.sp_lo, shape.sp_hi):
             if may_evict(s, i, now):
                 return head
-    fits = False
-    for i in range(shape.sp_lo, shape.sp_hi):
-        fits = fits or stage(s, i) == FITS
-    if not fits:
+    if not kin_fit(s, shape.kin):
         return -1
     job = head
     while job >= 0:
@@ -166,11 +163,23 @@ def _admit(s: State, job: int, place: int, now: int) -> bool:
 
 
 @jit
+def _anybody(s: State, lane: int, now: int) -> bool:
+    """Say whether it is worth making reservations: whether anybody fits, or may make room."""
+    row = s.lanes[lane]
+    for k in range(row.queue_lo, row.queue_lo + row.n):
+        queue = s.queues[s.lane_queues[k]]
+        for m in range(queue.active_lo, queue.active_lo + queue.n_active):
+            if hopeful(s, s.active_shapes[m], now):
+                return True
+    return False
+
+
+@jit
 def easy_lane_pass(s: State, place: int, now: int) -> None:
     """Admit whom the state and the reservations allow in one lane; they are made anew each time."""
     lane = s.lanes[s.lane_order[place]]
     again = True
-    while again:
+    while again and _anybody(s, s.lane_order[place], now):
         _hold(s, place)
         again = False
         best, best_first, best_turn = -1, NOBODY, NOBODY

@@ -115,7 +115,10 @@ def _array(context: Any, builder: Any, _kind: Any, value: Any, name: str) -> Any
 
     def column(number: int) -> Any:
         at = ir.Constant(word, place * _COLUMNS + number)
-        return builder.load(builder.gep(table, [at]))
+        found = builder.load(builder.gep(table, [at]))
+        # The table does not change during a run, so one look into it serves many accesses.
+        found.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return found
 
     array = make_array(kind)(context, builder)
     shape = [column(1 + axis) for axis in range(ndim)]

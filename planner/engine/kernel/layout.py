@@ -133,7 +133,7 @@ SP = _record("version ask_from pool shape_id row bucket member_at")
 BUCKET = _record("gpus lo n pl active_at")
 KIN = _record("gpus n kp_lo kp_hi log touched entered asked fits")
 KP = _record("pool kin row queue size_at member_at stage")
-SIZED = _record("gpus lo n physical")
+SIZED = _record("gpus pool lo n active_at physical")
 PL = _record("use lo n")  # a lane in a pool
 ROW = _record("nominal guaranteed ceiling usage noted num den project pool cohort changed")
 LIMITED = _record("kp_lo kp_hi")
@@ -152,7 +152,7 @@ LANE = _record(
     "rank_ratio",
 )
 POOL = _record(
-    """gpus free version word_lo hold_first hold_gpus reserved_at spare size_lo size_hi per_node nodes words
+    """gpus free version word_lo hold_first hold_gpus reserved_at spare size_lo n_sizes per_node nodes words
     count_lo node_lo out noted_out domain region storage cohort_lo cohort_hi borrowers running
     hold_lane hold_turn changed to_note reserved"""
 )
@@ -205,6 +205,7 @@ class State(NamedTuple):
     kps: Annotated[Any, KP, 1]  # kin in one of its pools
     sizes: Annotated[Any, SIZED, 1]  # the waiting kin of one size, in a pool
     size_members: Annotated[Any, I8, 1]
+    active_sizes: Annotated[Any, I8, 1]
     limited_rows: Annotated[Any, LIMITED, 1]  # by row: the kin that its own use concerns
     limited_queues: Annotated[Any, LIMITED, 1]  # by queue: the kin that its lane limit concerns
     limited: Annotated[Any, I8, 1]

@@ -108,7 +108,7 @@ def may_evict(s: State, i: int, now: int) -> bool:
 
 
 @jit
-def _hopeful(s: State, g: int, now: int) -> bool:
+def hopeful(s: State, g: int, now: int) -> bool:
     """Say whether a shape fits in one of its pools, or may make room in one."""
     shape = s.shapes[g]
     if kin_fit(s, shape.kin):
@@ -166,7 +166,7 @@ def _gather_queue(s: State, q: int, now: int) -> None:
     queue = s.queues[q]
     for k in range(queue.active_lo, queue.active_lo + queue.n_active):
         g = s.active_shapes[k]
-        if not s.shapes[g].candidate and _hopeful(s, g, now):
+        if not s.shapes[g].candidate and hopeful(s, g, now):
             _add(s, g)
 
 
@@ -177,7 +177,7 @@ def _gather_fresh(s: State, lane: int, now: int) -> None:
         g = s.fresh[k]
         shape = s.shapes[g]
         if shape.lane == lane and shape.active_at >= 0 and not shape.candidate:
-            if _hopeful(s, g, now):
+            if hopeful(s, g, now):
                 _add(s, g)
 
 
@@ -265,7 +265,7 @@ def _pick(s: State, now: int) -> int:
         g = s.candidates[k]
         shape = s.shapes[g]
         # What has started since has left too little for most of the others.
-        if shape.active_at < 0 or not _hopeful(s, g, now):
+        if shape.active_at < 0 or not hopeful(s, g, now):
             _drop(s, k)
             continue
         queue = s.queues[shape.queue]
@@ -324,7 +324,7 @@ def lane_pass(s: State, lane: int, now: int) -> None:
         queue = s.queues[s.shapes[g].queue]
         if admitted and queue.line and queue.n_active > 0:
             head = s.active_shapes[queue.active_lo]  # the line has a new head
-            if not s.shapes[head].candidate and _hopeful(s, head, now):
+            if not s.shapes[head].candidate and hopeful(s, head, now):
                 _add(s, head)
         # Victims may have left more than was needed, and whoever starts may now be a borrower.
         if admitted and s.st[GATHER_AGAIN]:

@@ -129,6 +129,11 @@ def _kin_enters(s: State, f: int) -> None:
     for i in range(kin.kp_lo, kin.kp_hi):
         kp = s.kps[i]
         size = s.sizes[kp.size_at]
+        if size.n == 0:
+            pool = s.pools[kp.pool]
+            size.active_at = pool.n_sizes
+            s.active_sizes[pool.size_lo + pool.n_sizes] = kp.size_at
+            pool.n_sizes += 1
         kp.member_at = size.n
         s.size_members[size.lo + size.n] = i
         size.n += 1
@@ -151,6 +156,12 @@ def _kin_leaves(s: State, f: int) -> None:
         other = s.size_members[size.lo + size.n]
         s.size_members[size.lo + kp.member_at] = other
         s.kps[other].member_at = kp.member_at
+        if size.n == 0:
+            pool = s.pools[kp.pool]
+            pool.n_sizes -= 1
+            last = s.active_sizes[pool.size_lo + pool.n_sizes]
+            s.active_sizes[pool.size_lo + size.active_at] = last
+            s.sizes[last].active_at = size.active_at
 
 
 @jit

@@ -66,10 +66,8 @@ def _note_pool(s: State, p: int) -> None:
             least = min(least, room, noted)
             most = max(most, max(room, noted) + cohort.most_guaranteed)
             cohort.noted_room = room
-    for k in range(pool.size_lo, pool.size_hi):
-        size = s.sizes[k]
-        if size.n == 0:
-            continue
+    for k in range(pool.size_lo, pool.size_lo + pool.n_sizes):
+        size = s.sizes[s.active_sizes[k]]
         physical = _physical(s, p, size.gpus)
         if outage or physical != size.physical or least < size.gpus <= most:
             size.physical = physical

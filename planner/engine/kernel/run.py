@@ -200,7 +200,9 @@ def _entry(sources: int) -> Any:
                     return ENDED
                 if instant > last:
                     return TOO_LONG
-                if not _has_room(s):
+                # Arrivals and completions write nothing that may grow.
+                writes = st[BACK_OFFS] > 0 or st[OUTAGES_DONE] < s.outage_events.size
+                if writes and not _has_room(s):
                     return MORE_ROOM
                 if s.rule[ORDER] == MULTIFACTOR:
                     age_usage(s, instant)
