@@ -139,7 +139,8 @@ class Trace:
         }
 
 
-class _Told(NamedTuple):
+@dataclass(frozen=True)
+class _Told:
     rows: SpellRecords
 
     def __call__(self) -> SpellRecords:

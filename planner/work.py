@@ -66,8 +66,14 @@ class Kind(NamedTuple):
     checkpoint_gb: Decimal = Decimal(0)
 
 
-_NUMBERS = ("submit_seconds", "gpus", "work_seconds", "limit_seconds")
-_NUMBERS += ("checkpoint_interval_seconds", "restart_seconds")
+_NUMBERS = (
+    "submit_seconds",
+    "gpus",
+    "work_seconds",
+    "limit_seconds",
+    "checkpoint_interval_seconds",
+    "restart_seconds",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from planner.description.record import Scenario
-from planner.engine.columns import Beyond, last_second
+from planner.engine.columns import Beyond
 from planner.engine.kernel import layout as k
 from planner.engine.kernel.build import REASONS as BUILT_REASONS
 from planner.engine.kernel.build import TooFine, build
@@ -34,7 +34,7 @@ from planner.trace import (
 )
 from planner.vocabulary import AttemptEnd, Ground, JobState, Order
 
-__all__ = ["TooFine", "run", "run_state", "simulate"]
+__all__ = ["TooFine", "build", "run_state", "simulate", "tell"]
 
 _STATES = np.array(
     [
@@ -107,7 +107,7 @@ def _with_more_room(state: k.State) -> k.State:
     )
 
 
-# --- What is left behind ---------------------------------------------------------------------------
+# --- What is left behind --------------------------------------------------------------------------
 
 
 def tell(scenario: Scenario, state: k.State) -> Trace:

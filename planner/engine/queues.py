@@ -109,7 +109,7 @@ class Queue:
     def reopen(
         self, shape_of: Sequence[Shape | None], score_of: Callable[[int], float] | None
     ) -> None:
-        """Look who is the head of the line now (strict): by turn, or by score where there is one."""
+        """Look who is the head of the line now (strict): by turn, or by score."""
         if not self.turns:
             self.head, self.open = -1, []
             return

@@ -25,7 +25,7 @@ class Reservations:
     def __init__(
         self, occupancy: Occupancy, in_line: Iterable[tuple[Course, Shape]], now: int
     ) -> None:
-        """Look through the line, first one first, for the first job that each pool lacks GPUs for."""
+        """Look through the line for the first job that each pool lacks GPUs for."""
         self._occupancy = occupancy
         self._now = now
         self._held: dict[int, Reservation] = {}

@@ -9,7 +9,6 @@ import numpy as np
 
 from planner.description.record import Scenario
 from planner.engine.courses import Course, Eviction
-from planner.policy import Order
 from planner.trace import (
     ENDS,
     GROUNDS,
@@ -24,6 +23,7 @@ from planner.trace import (
     SpellRecords,
     Trace,
 )
+from planner.vocabulary import Order
 
 
 def record(

@@ -21,7 +21,7 @@ class PolicySettings:
 
     def __post_init__(self) -> None:
         """Take the words of the file for the rules; anything else is a ValueError at once."""
-        for field, words in (
+        for name, words in (
             ("order", Order),
             ("placement", Placement),
             ("victims", Victims),
@@ -29,4 +29,4 @@ class PolicySettings:
             ("backfill", Backfill),
         ):
             # The engine compares by identity: a mere string would pass for some other rule.
-            object.__setattr__(self, field, words(getattr(self, field)))
+            object.__setattr__(self, name, words(getattr(self, name)))

@@ -47,9 +47,7 @@ def _run(
                 }
                 for name, (nodes, gpus) in pools.items()
             ],
-            "lane": [
-                {"name": "batch", "rank": 1, "queueing": "best-effort" if easy else "strict"}
-            ],
+            "lane": [{"name": "batch", "rank": 1, "queueing": "best-effort" if easy else "strict"}],
             "tenant": [{"name": "all"}],
             "project": [{"name": name, "tenant": "all"} for name in pools],
             "quota": [

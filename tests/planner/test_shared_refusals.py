@@ -9,9 +9,9 @@ from planner import simulate
 from planner.engine.courses import Course
 from planner.engine.queues import Shape
 from planner.engine.reference import Run
+from planner.engine.telling import record
 from planner.engine.waiting import WaitingRoom
 from planner.scenario import parse
-from planner.engine.telling import record
 from tests.planner.drawing import scenario_mappings
 
 

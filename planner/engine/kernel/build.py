@@ -1,4 +1,4 @@
-"""From a scenario to the kernel's records: everything by number, every duration in whole seconds."""
+"""From a scenario to the kernel's records: all by number, every duration in whole seconds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 from planner.description.record import Scenario
 from planner.engine.columns import Columns, last_second
 from planner.engine.kernel import layout as k
+from planner.engine.kernel.lines import Key, line_up, rows_of
 from planner.policy.checkpoint import staging_seconds, write_seconds
 from planner.policy.multifactor import normalised_shares
 from planner.policy.priority import lanes_in_turn
@@ -62,7 +63,7 @@ class TooFine(Exception):  # noqa: N818 - what is the case, not an error of the 
 class _Shapes(NamedTuple):
     shape_of_job: np.ndarray[Any, Any]
     reason_of_job: np.ndarray[Any, Any]
-    keys: list[tuple[int, int, int, tuple[int, ...]]]  # project, lane, gpus, pools
+    keys: list[Key]
 
 
 def build(scenario: Scenario) -> k.State:
@@ -83,9 +84,7 @@ class _Builder:
         arrays: dict[str, Any] = {
             "submit": table.submit_seconds,
             "work": table.work_seconds,
-            "limit": np.where(
-                table.limit_seconds < 0, table.work_seconds, table.limit_seconds
-            ),
+            "limit": np.where(table.limit_seconds < 0, table.work_seconds, table.limit_seconds),
             "interval": table.checkpoint_interval_seconds,
             "restart": table.restart_seconds,
             "kind": table.kind,
@@ -95,7 +94,7 @@ class _Builder:
         arrays |= self._nodes()
         arrays |= self._quota()
         arrays |= self._lanes()
-        arrays |= self._queues(shapes, arrays["rows"])
+        arrays |= line_up(scenario, self.columns, shapes.keys, arrays["rows"], self.row_number)
         arrays |= self._projects(arrays["rows"], arrays["queues"])
         arrays |= self._outages()
         arrays |= self._job_states(shapes)
@@ -144,7 +143,7 @@ class _Builder:
         example = np.empty(len(uniques), np.int64)
         example[codes[::-1]] = np.arange(len(codes))[::-1]
         accounts = columns.accounts()
-        numbers: dict[tuple[int, int, int, tuple[int, ...]], int] = {}
+        numbers: dict[Key, int] = {}
         shape_of = np.full(len(uniques), -1, np.int32)
         reason_of = np.full(len(uniques), -1, np.int8)
         for at, position in enumerate(example.tolist()):
@@ -160,7 +159,7 @@ class _Builder:
         return _Shapes(shape_of[codes], reason_of[codes], list(numbers))
 
     def _job_states(self, shapes: _Shapes) -> dict[str, Any]:
-        jobs = _rows(len(self.table), k.JOB)
+        jobs = rows_of(len(self.table), k.JOB)
         for name in ("first_start", "end", "attempt", "next", "prev", "node", "rest", "sp"):
             jobs[name] = -1
         jobs["shape_id"] = shapes.shape_of_job
@@ -199,7 +198,7 @@ class _Builder:
     def _nodes(self) -> dict[str, Any]:
         scenario, columns = self.scenario, self.columns
         storage_number = {storage.name: i for i, storage in enumerate(scenario.storages)}
-        pools = _rows(len(scenario.pools), k.POOL)
+        pools = rows_of(len(scenario.pools), k.POOL)
         word_lo = count_lo = node_lo = 0
         for p, pool in enumerate(scenario.pools):
             row = pools[p]
@@ -243,7 +242,11 @@ class _Builder:
         for number, outage in enumerate(scenario.outages):
             for p, pool in enumerate(scenario.pools):
                 region = columns.region_of_pool[p]
-                if outage.pool == pool.name or outage.domain == pool.domain or outage.region == region:
+                if (
+                    outage.pool == pool.name
+                    or outage.domain == pool.domain
+                    or outage.region == region
+                ):
                     storage = columns.storage_of_pool[p]
                     lost = storage is not None and storage.lost_with(
                         outage, columns.region_of_domain
@@ -254,10 +257,10 @@ class _Builder:
             events.append((begin, 1, number))
             events.append((begin + outage.duration_seconds, 0, number))
         events.sort()  # by second; those that end before those that begin
-        rows = _rows(len(events), k.OUTAGE_EVENT)
+        rows = rows_of(len(events), k.OUTAGE_EVENT)
         for row, (time, begins, number) in zip(rows, events, strict=True):
             row["time"], row["begins"], row["outage"] = time, begins, number
-        table = _rows(len(struck), k.STRUCK)
+        table = rows_of(len(struck), k.STRUCK)
         for row, (p, lost) in zip(table, struck, strict=True):
             row["pool"], row["storage_lost"] = p, lost
         return {
@@ -280,7 +283,7 @@ class _Builder:
         )
         pairs = sorted({(pool, columns.cohort_of[project]) for project, pool, _ in quotas})
         cohort_number = {pair: number for number, pair in enumerate(pairs)}
-        cohorts, rows = _rows(len(pairs), k.COHORT), _rows(len(quotas), k.ROW)
+        cohorts, rows = rows_of(len(pairs), k.COHORT), rows_of(len(quotas), k.ROW)
         self.row_number: dict[tuple[int, int], int] = {}
         for r, (project, pool, quota) in enumerate(quotas):
             row = rows[r]
@@ -292,9 +295,7 @@ class _Builder:
             row["nominal"], row["guaranteed"] = quota.nominal, guaranteed
             row["ceiling"] = UNLIMITED if borrowing is None else quota.nominal + borrowing
             cohorts[cohort]["capacity"] += quota.nominal - guaranteed
-            cohorts[cohort]["most_guaranteed"] = max(
-                guaranteed, cohorts[cohort]["most_guaranteed"]
-            )
+            cohorts[cohort]["most_guaranteed"] = max(guaranteed, cohorts[cohort]["most_guaranteed"])
         cohorts["noted_room"] = cohorts["capacity"]
         self._share_units(rows, cohorts)
         return {"rows": rows, "cohorts": cohorts, "_pairs": pairs}
@@ -320,7 +321,7 @@ class _Builder:
 
     def _projects(self, rows: Any, queues: Any) -> dict[str, Any]:
         scenario = self.scenario
-        projects = _rows(len(scenario.projects), k.PROJECT)
+        projects = rows_of(len(scenario.projects), k.PROJECT)
         numbers = np.arange(len(projects))
         projects["row_lo"] = np.searchsorted(rows["project"], numbers, side="left")
         projects["row_hi"] = np.searchsorted(rows["project"], numbers, side="right")
@@ -338,7 +339,7 @@ class _Builder:
 
     def _lanes(self) -> dict[str, Any]:
         scenario, columns = self.scenario, self.columns
-        lanes = _rows(len(scenario.lanes), k.LANE)
+        lanes = rows_of(len(scenario.lanes), k.LANE)
         preempts = np.zeros((len(lanes), len(lanes)), np.int8)
         highest = max((lane.rank for lane in scenario.lanes), default=0)
         for number, lane in enumerate(scenario.lanes):
@@ -372,119 +373,6 @@ class _Builder:
             ),
         }
 
-    def _queues(self, found: _Shapes, rows: Any) -> dict[str, Any]:
-        scenario, columns = self.scenario, self.columns
-        pools, lanes = scenario.pools, len(scenario.lanes)
-        pairs = sorted({(project, lane) for project, lane, _, _ in found.keys})
-        queue_number = {pair: number for number, pair in enumerate(pairs)}
-        queues = _rows(len(pairs), k.QUEUE)
-        by_score = scenario.policy.order is Order.MULTIFACTOR
-        for number, (project, lane) in enumerate(pairs):
-            row = queues[number]
-            row["project"], row["lane"] = project, lane
-            row["limit"] = columns.lane_limit(project, lane)
-            row["strict"] = scenario.lanes[lane].queueing is Queueing.STRICT
-            row["line"] = row["strict"] and not by_score
-        for name in ("line_first", "line_last", "head", "noted_head", "lane_at"):
-            queues[name] = -1
-        queues["first"] = 0x7FFFFFFF
-        shapes = _rows(len(found.keys), k.SHAPE)
-        sps = _rows(sum(len(where) for *_, where in found.keys), k.SP)
-        at = 0
-        for number, (project, lane, gpus, where) in enumerate(found.keys):
-            row = shapes[number]
-            row["gpus"], row["project"], row["lane"] = gpus, project, lane
-            row["queue"] = queue_number[project, lane]
-            row["size_ratio"] = gpus / max(pools[p].gpus for p in where)
-            row["sp_lo"], row["sp_hi"] = at, at + len(where)
-            for p in where:
-                sps[at]["pool"], sps[at]["shape_id"] = p, number
-                sps[at]["row"] = self.row_number[project, p]
-                at += 1
-        for name in ("first", "last", "active_at"):
-            shapes[name] = -1
-        for name in ("member_at", "version"):
-            sps[name] = -1
-        queues["active_lo"] = _starts(np.bincount(shapes["queue"], minlength=len(queues)))
-        buckets, pls, members = _buckets(shapes, sps, len(pools), lanes)
-        lane_rows = np.bincount(queues["lane"], minlength=lanes) if lanes else np.zeros(0, int)
-        return {
-            "queues": queues,
-            "shapes": shapes,
-            "sps": sps,
-            "buckets": buckets,
-            "pls": pls,
-            "members": members,
-            "active_buckets": np.zeros(len(buckets), np.int64),
-            "active_shapes": np.zeros(len(shapes), np.int64),
-            "lane_queues": np.zeros(len(queues), np.int64),
-            "_queue_lo": _starts(lane_rows),
-            **self._kin(shapes, sps, queues, rows),
-        }
-
-    def _kin(self, shapes: Any, sps: Any, queues: Any, rows: Any) -> dict[str, Any]:
-        """Find the shapes that wait for the same reason whatever happens."""
-        own = (rows["guaranteed"] > 0) | (rows["ceiling"] < UNLIMITED)
-        numbers: dict[object, int] = {}
-        found: list[tuple[int, list[tuple[int, int, int]]]] = []  # gpus; pool, row, queue
-        for shape in shapes:
-            places = sps[int(shape["sp_lo"]) : int(shape["sp_hi"])]
-            by_lane = queues["limit"][shape["queue"]] < UNLIMITED
-            alone = by_lane or bool(own[places["row"]].any())
-            key = (
-                int(shape["gpus"]),
-                tuple(places["pool"].tolist()),
-                self.columns.cohort_of[shape["project"]],
-                int(shape["project"]) if alone else -1,
-                int(shape["queue"]) if by_lane else -1,
-            )
-            if key not in numbers:
-                numbers[key] = len(found)
-                queue = key[4]
-                where = zip(places["pool"].tolist(), places["row"].tolist(), strict=True)
-                found.append((key[0], [(pool, row, queue) for pool, row in where]))
-            shape["kin"] = numbers[key]
-        kins, kps = _rows(len(found), k.KIN), _rows(sum(len(w) for _, w in found), k.KP)
-        kins["log"] = np.arange(len(kins))
-        kins["asked"] = -1
-        at = 0
-        for number, (gpus, where) in enumerate(found):
-            kins[number]["gpus"] = gpus
-            kins[number]["kp_lo"], kins[number]["kp_hi"] = at, at + len(where)
-            for pool, row, queue in where:
-                kps[at]["pool"], kps[at]["row"], kps[at]["queue"] = pool, row, queue
-                kps[at]["kin"] = number
-                at += 1
-        kps["member_at"] = kps["stage"] = -1
-        sizes = self._sizes(kins, kps)
-        by_row, in_rows = _grouped(kps["row"], own[kps["row"]], len(rows), 0)
-        by_queue, in_queues = _grouped(kps["queue"], kps["queue"] >= 0, len(queues), len(in_rows))
-        return {
-            "kins": kins,
-            "kps": kps,
-            "sizes": sizes,
-            "size_members": np.zeros(len(kps), np.int64),
-            "active_sizes": np.zeros(len(sizes), np.int64),
-            "limited_rows": by_row,
-            "limited_queues": by_queue,
-            "limited": np.concatenate([in_rows, in_queues]).astype(np.int64),
-        }
-
-    def _sizes(self, kins: Any, kps: Any) -> np.ndarray[Any, Any]:
-        """Sort kin by pool and size; a pool keeps where its sizes begin and end."""
-        gpus = kins["gpus"][kps["kin"]]
-        values = np.unique(gpus)
-        key = kps["pool"] * max(1, len(values)) + np.searchsorted(values, gpus)
-        uniques, number = np.unique(key, return_inverse=True)
-        kps["size_at"] = number
-        sizes = _rows(len(uniques), k.SIZED)
-        self.size_pools = np.zeros(0, np.int64)
-        if len(uniques):
-            self.size_pools = uniques // len(values)
-            sizes["gpus"], sizes["pool"] = values[uniques % len(values)], self.size_pools
-            sizes["lo"] = _starts(np.bincount(number, minlength=len(uniques)))
-        return sizes
-
     # --- The rest ----------------------------------------------------------------------------
 
     def _lists(self, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -495,13 +383,13 @@ class _Builder:
         numbers = np.arange(len(scenario.pools))
         arrays["pools"]["cohort_lo"] = np.searchsorted(pairs, numbers, side="left")
         arrays["pools"]["cohort_hi"] = np.searchsorted(pairs, numbers, side="right")
-        arrays["pools"]["size_lo"] = np.searchsorted(self.size_pools, numbers, side="left")
+        arrays["pools"]["size_lo"] = np.searchsorted(arrays["sizes"]["pool"], numbers, side="left")
         shapes, queues, kins = len(arrays["shapes"]), len(arrays["queues"]), len(arrays["kins"])
         most_running = min(jobs, max((pool.gpus for pool in scenario.pools), default=0)) + 1
         all_running = min(jobs, sum(pool.gpus for pool in scenario.pools))
         backs_off = any(lane.backoff_seconds for lane in scenario.lanes)
         evicts = bool(scenario.outages) or any(right.any for right in self.columns.rights)
-        log = _rows(2 * kins + 1024 + jobs // 2, k.CHANGE)
+        log = rows_of(2 * kins + 1024 + jobs // 2, k.CHANGE)
         log["time"], log["next"], log["reason"] = -1, -1, -1
         st = np.zeros(k.SCALARS, np.int64)
         st[k.LOG] = kins
@@ -519,15 +407,15 @@ class _Builder:
             },
             "note_rows": np.zeros(len(arrays["rows"]), np.int64),
             "evicted": np.zeros(jobs if evicts else 1, np.int64),
-            "running_candidates": _rows(most_running, k.CANDIDATE),
+            "running_candidates": rows_of(most_running, k.CANDIDATE),
             "chosen": np.zeros(most_running, np.int64),
             "pool_order": np.zeros(len(scenario.pools), np.int64),
-            "completions": _rows(2 * all_running + 64, k.EVENT),
-            "back_offs": _rows(jobs if backs_off else 1, k.EVENT),
-            "attempts": _rows(attempts, k.ATTEMPT),
+            "completions": rows_of(2 * all_running + 64, k.EVENT),
+            "back_offs": rows_of(jobs if backs_off else 1, k.EVENT),
+            "attempts": rows_of(attempts, k.ATTEMPT),
             "scores": np.zeros((attempts if by_score else 1, 4)),
-            "spells": _rows(jobs + 1024 + 2 * queues, k.SPELL),
-            "evictions": _rows(1024, k.EVICTION),
+            "spells": rows_of(jobs + 1024 + 2 * queues, k.SPELL),
+            "evictions": rows_of(1024, k.EVICTION),
             "log": log,
         }
 
@@ -547,14 +435,6 @@ class _Builder:
         return rule
 
 
-def _rows(number: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    return np.zeros(number, kind)
-
-
-def _starts(sizes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.concatenate(([0], np.cumsum(sizes)))[:-1]
-
-
 def _or_none(value: int | None) -> int:
     return -1 if value is None else value
 
@@ -570,38 +450,8 @@ def _away(
     for region in regions:
         home.append(int(kind.data_region == region))
         speed = gbps.get((str(kind.data_region), region))
-        away = not home[-1] and speed is not None
-        seconds.append(min(_NO_END, staging_seconds(kind.data_gb, speed)) if away else 0)
+        if home[-1] or speed is None:
+            seconds.append(0)
+        else:
+            seconds.append(min(_NO_END, staging_seconds(kind.data_gb, speed)))
     return seconds, home
-
-
-def _grouped(
-    owner: np.ndarray[Any, Any], counts: np.ndarray[Any, Any], owners: int, base: int
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """List, owner by owner, the places that count; the list begins at `base`."""
-    places = np.flatnonzero(counts)
-    places = places[np.argsort(owner[places], kind="stable")]
-    bounds = _rows(owners, k.LIMITED)
-    numbers = np.arange(owners)
-    bounds["kp_lo"] = base + np.searchsorted(owner[places], numbers, side="left")
-    bounds["kp_hi"] = base + np.searchsorted(owner[places], numbers, side="right")
-    return bounds, places
-
-
-def _buckets(
-    shapes: Any, sps: Any, pools: int, lanes: int
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Sort the places of all shapes into buckets: one for each pool, lane and size."""
-    gpus = shapes["gpus"][sps["shape_id"]]
-    pl = sps["pool"].astype(np.int64) * lanes + shapes["lane"][sps["shape_id"]]
-    sizes = np.unique(gpus)
-    key = pl * max(1, len(sizes)) + np.searchsorted(sizes, gpus)
-    uniques, number = np.unique(key, return_inverse=True)
-    sps["bucket"] = number
-    buckets = _rows(len(uniques), k.BUCKET)
-    if len(uniques):
-        buckets["pl"], buckets["gpus"] = uniques // len(sizes), sizes[uniques % len(sizes)]
-        buckets["lo"] = _starts(np.bincount(number, minlength=len(uniques)))
-    pls = _rows(pools * lanes, k.PL)
-    pls["lo"] = _starts(np.bincount(buckets["pl"], minlength=len(pls))) if len(pls) else 0
-    return buckets, pls, np.zeros(len(sps), np.int64)

@@ -1,4 +1,4 @@
-"""What happens to one job: its attempts, what they keep, and the events they lead to (section 6)."""
+"""What happens to one job: its attempts, what they keep, the events they lead to (section 6)."""
 
 from __future__ import annotations
 

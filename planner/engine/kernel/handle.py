@@ -32,9 +32,7 @@ from planner.engine.kernel.layout import State
 
 _HINTS = get_type_hints(State, include_extras=True)
 # By name: place in the table, NumPy's type of an element, number of dimensions.
-_ARRAYS = {
-    name: (place, *_HINTS[name].__metadata__) for place, name in enumerate(State._fields)
-}
+_ARRAYS = {name: (place, *_HINTS[name].__metadata__) for place, name in enumerate(State._fields)}
 _COLUMNS = 3  # address, length, width
 
 
@@ -55,7 +53,7 @@ class Handle:
 
 def handle(state: State) -> Any:
     """Return what the kernel takes: a handle, or with JIT switched off the records themselves."""
-    if config.DISABLE_JIT:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return state._replace(
             **{
                 name: getattr(state, name).view(np.recarray)
@@ -99,7 +97,7 @@ def _unbox(_kind: Any, value: Any, context: Any) -> NativeValue:
 class _HandleAttributes(AttributeTemplate):
     key = HandleType
 
-    def generic_resolve(self, _kind: Any, name: str) -> Any:
+    def generic_resolve(self, _kind: Any, name: str) -> Any:  # type: ignore[override]
         if name not in _ARRAYS:
             return None
         _, dtype, ndim = _ARRAYS[name]

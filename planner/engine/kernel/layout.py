@@ -14,6 +14,10 @@ import numba
 import numpy as np
 from numba import types
 
+# No reference counting, and no check whether a divisor is 0: none is.
+OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
+_CALLED_FROM_WITHIN: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 
 def jit(function: Callable[..., Any]) -> Any:
     """Compile a function of the kernel, once, for 64-bit whole numbers.
@@ -21,7 +25,7 @@ def jit(function: Callable[..., Any]) -> Any:
     Without the "runtime" there is no reference counting, and no allocation; without a cache of its
     own a function is compiled into whoever calls it. Only the entry point is cached.
     """
-    compiled = numba.njit(_nrt=False, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    compiled = numba.njit(**OPTIONS, **_CALLED_FROM_WITHIN)(function)
     if hasattr(compiled, "get_call_template"):
         resolve = compiled.get_call_template
 
@@ -35,7 +39,7 @@ def jit(function: Callable[..., Any]) -> Any:
 
 
 def _wide(kind: Any) -> Any:
-    kind = types.unliteral(kind)
+    kind = types.unliteral(kind)  # type: ignore[no-untyped-call]
     return types.int64 if isinstance(kind, types.Integer | types.Boolean) else kind
 
 
@@ -152,8 +156,8 @@ LANE = _record(
     "rank_ratio",
 )
 POOL = _record(
-    """gpus free version word_lo hold_first hold_gpus reserved_at spare size_lo n_sizes per_node nodes words
-    count_lo node_lo out noted_out domain region storage cohort_lo cohort_hi borrowers running
+    """gpus free version word_lo hold_first hold_gpus reserved_at spare size_lo n_sizes per_node nodes
+    words count_lo node_lo out noted_out domain region storage cohort_lo cohort_hi borrowers running
     hold_lane hold_turn changed to_note reserved"""
 )
 EVENT = _record("time what")

@@ -62,7 +62,7 @@ def nodes_fit(s: State, p: int, gpus: int) -> bool:
         return False
     if rest == 0 or full > whole:
         return True
-    for level in range(rest, per_node):
+    for level in range(rest, per_node):  # noqa: SIM110 - Numba has no any()
         if s.counts[pool.count_lo + level] > 0:
             return True
     return False

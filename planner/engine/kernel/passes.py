@@ -30,7 +30,7 @@ from planner.engine.kernel.layout import (
     jit,
 )
 from planner.engine.kernel.nodes import nodes_fit
-from planner.engine.kernel.queues import NOBODY, head_of, uses_scores
+from planner.engine.kernel.queues import head_of, uses_scores
 from planner.engine.kernel.quota import compare_shares, kin_fit, stage
 from planner.engine.kernel.scores import score
 from planner.engine.kernel.victims import make_room, worth_a_look
@@ -176,9 +176,9 @@ def _gather_fresh(s: State, lane: int, now: int) -> None:
     for k in range(s.st[FRESH]):
         g = s.fresh[k]
         shape = s.shapes[g]
-        if shape.lane == lane and shape.active_at >= 0 and not shape.candidate:
-            if hopeful(s, g, now):
-                _add(s, g)
+        waits = shape.lane == lane and shape.active_at >= 0 and not shape.candidate
+        if waits and hopeful(s, g, now):
+            _add(s, g)
 
 
 @jit

@@ -141,12 +141,9 @@ def _note_head(s: State, q: int, now: int) -> None:
     """Tell the head of a strict queue why it waits, and those it has overtaken that they do."""
     queue = s.queues[q]
     queue.head_changed = 0
-    head = -1
-    if queue.n_active > 0:
-        if queue.line:
-            head = queue.line_first
-        else:
-            head = s.shapes[best_in_queue(s, q, now)].first
+    head = queue.line_first
+    if not queue.line and queue.n_active > 0:
+        head = s.shapes[best_in_queue(s, q, now)].first
     before = queue.noted_head
     queue.noted_head = head
     if before >= 0 and before != head and s.jobs[before].is_head:

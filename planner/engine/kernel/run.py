@@ -9,6 +9,7 @@ from typing import Any
 import numba
 
 from planner.engine.kernel.courses import complete, interrupt, pop
+from planner.engine.kernel.easy import easy_lane_pass
 from planner.engine.kernel.layout import (
     ARRIVED,
     ATTEMPTS,
@@ -31,6 +32,7 @@ from planner.engine.kernel.layout import (
     NEVER,
     NOT_YET,
     NOW,
+    OPTIONS,
     ORDER,
     OUTAGE,
     OUTAGES_DONE,
@@ -49,7 +51,6 @@ from planner.engine.kernel.layout import (
     State,
     jit,
 )
-from planner.engine.kernel.easy import easy_lane_pass
 from planner.engine.kernel.passes import lane_pass
 from planner.engine.kernel.queues import enter, pool_changed, pool_may_admit, spell
 from planner.engine.kernel.reasons import note_reasons
@@ -145,7 +146,7 @@ def _events(s: State, now: int) -> None:
 
 
 @jit
-def _after_pass(s: State, now: int, looked_at: bool) -> None:
+def _after_pass(s: State, now: int, looked_at: int) -> None:
     """Forget what has been looked at, and let wait whom the pass has evicted."""
     st = s.st
     for k in range(st[FRESH]):
@@ -187,7 +188,7 @@ def _entry(sources: int) -> Any:
     only; so that number is what makes it compile anew when another file has changed.
     """
 
-    @numba.njit(_nrt=False, nogil=True, cache=True, error_model="numpy")
+    @numba.njit(nogil=True, cache=True, **OPTIONS)  # type: ignore[untyped-decorator]
     def steps(s: State) -> int:
         """Run until the last event, or until the records need more room; say which."""
         st = s.st

@@ -43,9 +43,6 @@ def age_usage(s: State, instant: int) -> None:
             project.fair = _half_to_the(used / share)
 
 
-
-
-
 @jit
 def terms(s: State, job: int, now: int) -> tuple[float, float, float, float]:
     """Return the weighted terms of a job's score: age, fair share, size, lane."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from planner.engine.kernel.courses import displace, would_lose
 from planner.engine.kernel.layout import (
     BY_LOSS,
-    CANDIDATE,
     NEVER,
     PREEMPTION,
     RECLAIM,
@@ -17,8 +16,6 @@ from planner.engine.kernel.layout import (
 )
 from planner.engine.kernel.nodes import give, nodes_fit, retake
 from planner.engine.kernel.quota import book, quota_fits
-
-assert CANDIDATE.names is not None
 
 
 @jit
