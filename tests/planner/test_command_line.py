@@ -59,14 +59,14 @@ def test_wrong_input_ends_with_status_2_and_writes_nothing(
     assert printed.err == f"{plan}: quota[0].nominal = -8: expected 0 or more\n"
 
 
-def test_a_rule_not_yet_simulated_is_wrong_input(
+def test_backfill_goes_with_first_come_first_served_only(
     plan: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = plan.read_text(encoding="utf-8").replace('"fifo"', '"multifactor"')
+    text = plan.read_text(encoding="utf-8")
+    text = text.replace('"fifo"', '"fair-share"').replace('"none"', '"easy"')
     plan.write_text(text, encoding="utf-8")
-    assert main(["check", str(plan)]) == 0
-    assert main(["simulate", str(plan)]) == 2
-    assert "policy.order" in capsys.readouterr().err
+    assert main(["check", str(plan)]) == 2
+    assert 'policy.backfill = "easy"' in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_ends_with_status_1(plan: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from math import inf
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -134,14 +135,25 @@ def test_equal_fractions_are_equal_shares() -> None:
 
 @pytest.mark.parametrize(
     ("policy", "path"),
-    [({"order": "multifactor"}, "policy.order"), ({"backfill": "easy"}, "policy.backfill")],
+    [
+        ({"order": "fair-share", "backfill": "easy"}, "policy.backfill"),
+        ({"order": "fifo", "multifactor": {"age_weight": 1}}, "policy.multifactor"),
+        (
+            {"order": "multifactor", "multifactor": {"age_weight": -1}},
+            "policy.multifactor.age_weight",
+        ),
+        (
+            {"order": "multifactor", "multifactor": {"half_life_seconds": 0}},
+            "policy.multifactor.half_life_seconds",
+        ),
+    ],
 )
-def test_a_rule_no_engine_follows_yet_is_refused_by_its_path(
-    policy: dict[str, str], path: str
+def test_rules_that_do_not_go_together_are_refused_by_their_path(
+    policy: dict[str, Any], path: str
 ) -> None:
-    with pytest.raises(ScenarioError, match="not yet simulated") as caught:
-        simulate(scenario(job("a"), policy=policy))
-    assert caught.value.problems[0].path == path
+    with pytest.raises(ScenarioError) as caught:
+        scenario(job("a"), policy=policy)
+    assert [problem.path for problem in caught.value.problems] == [path]
 
 
 def test_rules_may_be_given_by_their_words_but_not_by_others() -> None:

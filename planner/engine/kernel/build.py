@@ -12,6 +12,7 @@ import pandas as pd
 from planner.description.record import Scenario
 from planner.engine.columns import Columns, last_second
 from planner.engine.kernel import layout as k
+from planner.engine.kernel.hardware import nodes, outages
 from planner.engine.kernel.lines import Key, line_up, rows_of
 from planner.policy.checkpoint import staging_seconds, write_seconds
 from planner.policy.multifactor import normalised_shares
@@ -76,7 +77,6 @@ class _Builder:
         self.scenario = scenario
         self.columns = Columns(scenario)
         self.table: JobTable = scenario.table
-        self.region_number = {region.name: i for i, region in enumerate(scenario.regions)}
 
     def state(self) -> k.State:
         scenario, table = self.scenario, self.table
@@ -91,12 +91,12 @@ class _Builder:
         }
         arrays |= self._order()
         arrays |= self._durations()
-        arrays |= self._nodes()
+        arrays |= nodes(scenario, self.columns)
         arrays |= self._quota()
         arrays |= self._lanes()
         arrays |= line_up(scenario, self.columns, shapes.keys, arrays["rows"], self.row_number)
         arrays |= self._projects(arrays["rows"], arrays["queues"])
-        arrays |= self._outages()
+        arrays |= outages(scenario, self.columns)
         arrays |= self._job_states(shapes)
         arrays |= self._lists(arrays)
         arrays["rule"] = self._rules(len(scenario.lanes))
@@ -192,82 +192,6 @@ class _Builder:
                     ]
                 writing[row] = by_size[kind.checkpoint_gb]
         return {"staging_seconds": staging, "write_seconds": writing, "at_home": home}
-
-    # --- Fleet -------------------------------------------------------------------------------
-
-    def _nodes(self) -> dict[str, Any]:
-        scenario, columns = self.scenario, self.columns
-        storage_number = {storage.name: i for i, storage in enumerate(scenario.storages)}
-        pools = rows_of(len(scenario.pools), k.POOL)
-        word_lo = count_lo = node_lo = 0
-        for p, pool in enumerate(scenario.pools):
-            row = pools[p]
-            row["gpus"] = row["free"] = pool.gpus
-            row["per_node"], row["nodes"] = pool.gpus_per_node, pool.nodes
-            row["words"] = words = -(-pool.nodes // 64)
-            row["word_lo"], row["count_lo"], row["node_lo"] = word_lo, count_lo, node_lo
-            row["domain"] = columns.domain_of_pool[p]
-            row["region"] = self.region_number[columns.region_of_pool[p]]
-            row["storage"] = -1 if pool.storage is None else storage_number[pool.storage]
-            row["running"] = -1
-            if pool.gpus_per_node > 1:  # else a count is enough
-                word_lo += words * (pool.gpus_per_node + 1)
-                count_lo += pool.gpus_per_node + 1
-                node_lo += pool.nodes
-        bits = np.zeros(word_lo, np.uint64)
-        counts, free = np.zeros(count_lo, np.int64), np.zeros(node_lo, np.int64)
-        for p, pool in enumerate(scenario.pools):
-            row, level = pools[p], pool.gpus_per_node
-            if level == 1:
-                continue
-            first = int(row["word_lo"]) + level * int(row["words"])
-            whole, rest = divmod(pool.nodes, 64)
-            bits[first : first + whole] = np.uint64(2**64 - 1)
-            if rest:
-                bits[first + whole] = np.uint64(2**rest - 1)
-            counts[int(row["count_lo"]) + level] = pool.nodes
-            free[int(row["node_lo"]) : int(row["node_lo"]) + pool.nodes] = level
-        return {
-            "pools": pools,
-            "words": bits,
-            "counts": counts,
-            "node_free": free,
-            "node_next": np.full(node_lo, -1, np.int64),
-        }
-
-    def _outages(self) -> dict[str, Any]:
-        scenario, columns = self.scenario, self.columns
-        struck: list[tuple[int, bool]] = []
-        lo, events = [0], []
-        for number, outage in enumerate(scenario.outages):
-            for p, pool in enumerate(scenario.pools):
-                region = columns.region_of_pool[p]
-                if (
-                    outage.pool == pool.name
-                    or outage.domain == pool.domain
-                    or outage.region == region
-                ):
-                    storage = columns.storage_of_pool[p]
-                    lost = storage is not None and storage.lost_with(
-                        outage, columns.region_of_domain
-                    )
-                    struck.append((p, lost))
-            lo.append(len(struck))
-            begin = outage.start_seconds
-            events.append((begin, 1, number))
-            events.append((begin + outage.duration_seconds, 0, number))
-        events.sort()  # by second; those that end before those that begin
-        rows = rows_of(len(events), k.OUTAGE_EVENT)
-        for row, (time, begins, number) in zip(rows, events, strict=True):
-            row["time"], row["begins"], row["outage"] = time, begins, number
-        table = rows_of(len(struck), k.STRUCK)
-        for row, (p, lost) in zip(table, struck, strict=True):
-            row["pool"], row["storage_lost"] = p, lost
-        return {
-            "outage_events": rows,
-            "struck": table,
-            "struck_lo": np.array(lo, dtype=np.int64),
-        }
 
     # --- Quota -------------------------------------------------------------------------------
 

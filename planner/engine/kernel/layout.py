@@ -156,9 +156,9 @@ LANE = _record(
     "rank_ratio",
 )
 POOL = _record(
-    """gpus free version word_lo hold_first hold_gpus reserved_at spare size_lo n_sizes per_node nodes
-    words count_lo node_lo out noted_out domain region storage cohort_lo cohort_hi borrowers running
-    hold_lane hold_turn changed to_note reserved"""
+    """gpus free version word_lo hold_first hold_gpus reserved_at spare size_lo n_sizes per_node
+    nodes words count_lo node_lo out noted_out domain region storage cohort_lo cohort_hi borrowers
+    running hold_lane hold_turn changed to_note reserved"""
 )
 EVENT = _record("time what")
 OUTAGE_EVENT = _record("time outage begins")
