@@ -129,12 +129,12 @@ class Columns:
         found = self._eligible.get((where, job.gpus))
         if found is None:
             if where not in self._allowed:
-                self._allowed[where] = self._allow(job)
+                self._allowed[where] = self.allowed(job)
             found = self._size(job, accounts, *self._allowed[where])
             self._eligible[where, job.gpus] = found
         return found
 
-    def _allow(self, job: Job) -> Narrowed:
+    def allowed(self, job: Job) -> Narrowed:
         """Narrow the pools by what holds for a job of any size."""
         pools = self.scenario.pools
         project, lane = self.project_number[job.project], self.lane_number[job.lane]

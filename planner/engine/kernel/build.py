@@ -134,8 +134,8 @@ class _Builder:
             dtype=np.int64,
         )
         sizes, size_values = pd.factorize(table.gpus)
-        lanes, places = len(self.scenario.lanes), max(1, len(wheres))
-        key = (project_of * lanes + lane_of) * places
+        lanes = len(self.scenario.lanes)
+        key = (project_of * lanes + lane_of) * max(1, len(wheres))
         if len(where_of_kind):
             key = key + where_of_kind[table.kind]
         key = key * max(1, len(size_values)) + sizes
@@ -143,19 +143,42 @@ class _Builder:
         example = np.empty(len(uniques), np.int64)
         example[codes[::-1]] = np.arange(len(codes))[::-1]
         accounts = columns.accounts()
+        pools = self.scenario.pools
         numbers: dict[Key, int] = {}
         shape_of = np.full(len(uniques), -1, np.int32)
         reason_of = np.full(len(uniques), -1, np.int8)
-        for at, position in enumerate(example.tolist()):
-            job = table[position]
-            pools, reason = columns.eligible(job, accounts)
+        # By place: the pools that are open to a job there, and how large it may be in each.
+        known: dict[int, tuple[list[tuple[int, int, int]], Reason | None]] = {}
+        places = (uniques // max(1, len(size_values))).tolist()
+        examples = zip(
+            places,
+            project_of[example].tolist(),
+            lane_of[example].tolist(),
+            table.gpus[example].tolist(),
+            example.tolist(),
+            strict=True,
+        )
+        in_file_order = self.scenario.policy.placement is not Placement.LISTED
+        for at, (place, project, lane, gpus, position) in enumerate(examples):
+            if place not in known:
+                open_to, reason = columns.allowed(table[position])
+                limit = columns.lane_limit(project, lane)
+                if in_file_order:  # what else is equal goes by the order of the file
+                    open_to = tuple(sorted(open_to))
+                most = [
+                    (p, pools[p].gpus, min(pools[p].gpus, limit, accounts[p].most(project)))
+                    for p in open_to
+                ]
+                known[place] = most, reason
+            most, reason = known[place]
+            found = tuple(p for p, _, may in most if gpus <= may)
+            if reason is None and not found:
+                fits = any(gpus <= size for _, size, _ in most)
+                reason = Reason.EXCEEDS_MAX_QUOTA if fits else Reason.EXCEEDS_POOL
             if reason is not None:
                 reason_of[at] = REASONS.index(reason)
-                continue
-            if self.scenario.policy.placement is not Placement.LISTED:
-                pools = tuple(sorted(pools))  # what else is equal goes by the order of the file
-            shape = (int(project_of[position]), int(lane_of[position]), job.gpus, pools)
-            shape_of[at] = numbers.setdefault(shape, len(numbers))
+            else:
+                shape_of[at] = numbers.setdefault((project, lane, gpus, found), len(numbers))
         return _Shapes(shape_of[codes], reason_of[codes], list(numbers))
 
     def _job_states(self, shapes: _Shapes) -> dict[str, Any]:

@@ -50,17 +50,24 @@ def line_up(
     queues["first"] = 0x7FFFFFFF
     shapes = rows_of(len(keys), k.SHAPE)
     sps = rows_of(sum(len(where) for *_, where in keys), k.SP)
-    at = 0
-    for number, (project, lane, gpus, where) in enumerate(keys):
-        row = shapes[number]
-        row["gpus"], row["project"], row["lane"] = gpus, project, lane
-        row["queue"] = queue_number[project, lane]
-        row["size_ratio"] = gpus / max(pools[p].gpus for p in where)
-        row["sp_lo"], row["sp_hi"] = at, at + len(where)
-        for p in where:
-            sps[at]["pool"], sps[at]["shape_id"] = p, number
-            sps[at]["row"] = row_number[project, p]
-            at += 1
+    if keys:
+        project, lane, gpus, wheres = zip(*keys, strict=True)
+        widths = np.array([len(where) for where in wheres])
+        sizes = [pool.gpus for pool in pools]
+        shapes["project"], shapes["lane"], shapes["gpus"] = project, lane, gpus
+        shapes["queue"] = [queue_number[pair] for pair in zip(project, lane, strict=True)]
+        shapes["size_ratio"] = [
+            own / max(sizes[p] for p in where) for own, where in zip(gpus, wheres, strict=True)
+        ]
+        shapes["sp_lo"] = starts(widths)
+        shapes["sp_hi"] = shapes["sp_lo"] + widths
+        sps["pool"] = [p for where in wheres for p in where]
+        sps["shape_id"] = np.repeat(np.arange(len(keys)), widths)
+        sps["row"] = [
+            row_number[owner, p]
+            for owner, where in zip(project, wheres, strict=True)
+            for p in where
+        ]
     for name in ("first", "last", "active_at"):
         shapes[name] = -1
     for name in ("member_at", "version"):
@@ -88,23 +95,33 @@ def _kin(columns: Columns, shapes: Any, sps: Any, queues: Any, rows: Any) -> dic
     own = (rows["guaranteed"] > 0) | (rows["ceiling"] < UNLIMITED)
     numbers: dict[object, int] = {}
     found: list[tuple[int, list[tuple[int, int, int]]]] = []  # gpus; pool, row, queue
-    for shape in shapes:
-        places = sps[int(shape["sp_lo"]) : int(shape["sp_hi"])]
-        by_lane = queues["limit"][shape["queue"]] < UNLIMITED
-        alone = by_lane or bool(own[places["row"]].any())
+    pool_of, row_of = sps["pool"].tolist(), sps["row"].tolist()
+    limited = own[sps["row"]].tolist()
+    by_lane = (queues["limit"] < UNLIMITED)[shapes["queue"]].tolist()
+    kin_of: list[int] = []
+    described = zip(
+        shapes["gpus"].tolist(),
+        shapes["project"].tolist(),
+        shapes["queue"].tolist(),
+        shapes["sp_lo"].tolist(),
+        shapes["sp_hi"].tolist(),
+        strict=True,
+    )
+    for number, (gpus, project, queue, lo, hi) in enumerate(described):
+        alone = by_lane[number] or any(limited[lo:hi])
         key = (
-            int(shape["gpus"]),
-            tuple(places["pool"].tolist()),
-            columns.cohort_of[shape["project"]],
-            int(shape["project"]) if alone else -1,
-            int(shape["queue"]) if by_lane else -1,
+            gpus,
+            tuple(pool_of[lo:hi]),
+            columns.cohort_of[project],
+            project if alone else -1,
+            queue if by_lane[number] else -1,
         )
         if key not in numbers:
             numbers[key] = len(found)
-            queue = key[4]
-            here = zip(places["pool"].tolist(), places["row"].tolist(), strict=True)
-            found.append((key[0], [(pool, row, queue) for pool, row in here]))
-        shape["kin"] = numbers[key]
+            here = zip(pool_of[lo:hi], row_of[lo:hi], strict=True)
+            found.append((gpus, [(pool, row, key[4]) for pool, row in here]))
+        kin_of.append(numbers[key])
+    shapes["kin"] = kin_of
     kins, kps = rows_of(len(found), k.KIN), rows_of(sum(len(w) for _, w in found), k.KP)
     kins["log"] = np.arange(len(kins))
     kins["asked"] = -1
