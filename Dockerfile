@@ -12,11 +12,16 @@ RUN pip install --constraint constraints.txt .
 COPY . .
 # Static files need no step: WhiteNoise finds them in the code and in the installed packages.
 RUN pybabel compile --directory portal/locale --domain django
+# The engine is compiled here, for any processor of the kind, so that no container has to.
+ENV NUMBA_CPU_NAME=generic NUMBA_CACHE_DIR=/app/var/engine
+RUN python -m planner warm
 
 FROM python:3.11-slim
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
+    NUMBA_CPU_NAME=generic \
+    NUMBA_CACHE_DIR=/app/var/engine \
     SEKISHO_DATA_DIR=/data
 RUN useradd --system --uid 10001 --home-dir /app --shell /usr/sbin/nologin sekisho \
     && install -d -o sekisho -g sekisho /data

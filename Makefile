@@ -22,9 +22,10 @@ demo: setup ## Run everything on this machine with a demo world (PORT=8000)
 demo-reset: ## Forget the demo's data; the next `make demo` starts over
 	@$(PYTHON) portal/demo/reset.py $(DATA)
 
-setup: $(VENV)/.ready ## Make .venv and install the pinned packages
+setup: $(VENV)/.ready ## Make .venv, install the pinned packages, compile the engine
 	@if ls portal/locale/*/LC_MESSAGES/*.po >/dev/null 2>&1; then \
 	  $(BIN)/pybabel --quiet compile --directory portal/locale --domain django; fi
+	@$(PY) -m planner warm
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -38,6 +39,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 # --- house: tests and checks -----------------------------------------------------------------
 
 test: packages $(VENV)/.dev messages ## Run all tests; installs and starts what they need (ARGS="-k word" narrows)
+	@$(PY) -m planner warm
 	@exec $(PY) -m tests.services -- sh tests/all.sh $(PY) $(ARGS)
 
 lint: $(VENV)/.dev ## Check style and formatting

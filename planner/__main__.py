@@ -1,17 +1,18 @@
-"""The command line: simulate, compare, check."""
+"""The command line: simulate, compare, check, bench, warm."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from planner import simulate
+from planner import benchmarks, simulate
 from planner.compare import Comparison, compare
 from planner.description.problems import ScenarioError
 from planner.measures import fairness, goodput, ledger, locality, waits
@@ -109,6 +110,24 @@ def _check(arguments: argparse.Namespace) -> None:
     )
 
 
+def _bench(arguments: argparse.Namespace) -> None:
+    runs = list(benchmarks.suite([arguments.jobs], time.perf_counter))
+    for run in runs:
+        print(
+            f"{run.name}: {run.run_seconds:.3f} s in the engine, "
+            f"{run.seconds_per_event * 1e9:,.0f} ns an event, longest queue {run.longest_queue:,}, "
+            f"{run.bytes_per_job:,.0f} bytes a job; "
+            f"{run.prepare_seconds:.3f} s to prepare, {run.tell_seconds:.3f} s to tell"
+        )
+    if arguments.json:
+        content = [run._asdict() for run in runs]
+        _write(arguments.json, json.dumps(content, indent=1) + "\n")
+
+
+def _warm(_arguments: argparse.Namespace) -> None:
+    benchmarks.warm()
+
+
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
@@ -126,7 +145,7 @@ def parser() -> argparse.ArgumentParser:
     commands = main.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser("simulate", help="run a scenario and record what happens")
     command.add_argument("scenario", type=Path)
-    command.add_argument("--engine", choices=ENGINES, default=ENGINES[0])
+    command.add_argument("--engine", choices=ENGINES, default=None, help=f"default: {ENGINES[0]}")
     command.add_argument("--json", type=Path, metavar="FILE", help="jobs, attempts and measures")
     command.add_argument("--jobs", type=Path, metavar="FILE", help="the jobs as CSV")
     command.set_defaults(run=_simulate)
@@ -139,6 +158,12 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("check", help="read and validate only")
     command.add_argument("scenario", type=Path)
     command.set_defaults(run=_check)
+    command = commands.add_parser("bench", help="measure the engine on a made-up fleet")
+    command.add_argument("--jobs", type=_positive, default=100_000)
+    command.add_argument("--json", type=Path, metavar="FILE", help="every figure")
+    command.set_defaults(run=_bench)
+    command = commands.add_parser("warm", help="compile the engine ahead, so that no run has to")
+    command.set_defaults(run=_warm)
     return main
 
 

@@ -51,11 +51,12 @@ def line_up(
     shapes = rows_of(len(keys), k.SHAPE)
     sps = rows_of(sum(len(where) for *_, where in keys), k.SP)
     if keys:
-        project, lane, gpus, wheres = zip(*keys, strict=True)
+        owners, lane_of = [key[0] for key in keys], [key[1] for key in keys]
+        gpus, wheres = [key[2] for key in keys], [key[3] for key in keys]
         widths = np.array([len(where) for where in wheres])
         sizes = [pool.gpus for pool in pools]
-        shapes["project"], shapes["lane"], shapes["gpus"] = project, lane, gpus
-        shapes["queue"] = [queue_number[pair] for pair in zip(project, lane, strict=True)]
+        shapes["project"], shapes["lane"], shapes["gpus"] = owners, lane_of, gpus
+        shapes["queue"] = [queue_number[pair] for pair in zip(owners, lane_of, strict=True)]
         shapes["size_ratio"] = [
             own / max(sizes[p] for p in where) for own, where in zip(gpus, wheres, strict=True)
         ]
@@ -64,9 +65,7 @@ def line_up(
         sps["pool"] = [p for where in wheres for p in where]
         sps["shape_id"] = np.repeat(np.arange(len(keys)), widths)
         sps["row"] = [
-            row_number[owner, p]
-            for owner, where in zip(project, wheres, strict=True)
-            for p in where
+            row_number[owner, p] for owner, where in zip(owners, wheres, strict=True) for p in where
         ]
     for name in ("first", "last", "active_at"):
         shapes[name] = -1
