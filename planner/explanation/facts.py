@@ -33,6 +33,7 @@ class About:
     lane: str
     gpus: int
     submit_seconds: int
+    row: int  # place among the jobs of the file, from 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Reserved:
 
     holder: str
     holder_gpus: int
-    at_seconds: int | None  # from when on; None: it fits by running jobs that end now
+    at_seconds: int  # from when on
     spare_gpus: int
     ends_seconds: int  # when the job behind would end, by its limit
     binds: bool  # whether it holds the job back
@@ -160,9 +161,10 @@ class Moment:
 
     job: About
     at_seconds: int
+    passed_at_seconds: int  # when the pass was that left it so
     standing: Standing
     reason: Reason | None
-    since_seconds: int | None  # for how long it has waited for this reason
+    since_seconds: int | None  # since when it has waited for this reason
     waited_seconds: int  # in all, for whatever reason
     lane: LaneFacts
     pools: tuple[PoolFacts, ...]
@@ -216,10 +218,11 @@ class Decision(StrEnum):
     SHARE = "share"
     SCORE = "score"
     PROJECT_SCORE = "project-score"
+    FILE_PLACE = "file-place"
     REFUSED = "refused"
     BEHIND_HEAD = "behind-head"
     DISPLACED = "displaced"
-    EVICTED_IN_PASS = "evicted-in-pass"
+    JUST_EVICTED = "just-evicted"
     BACKING_OFF = "backing-off"
     NOT_SUBMITTED = "not-submitted"
     UNSCHEDULABLE = "unschedulable"
@@ -256,6 +259,7 @@ class Place:
     """What a job's turn depended on at the moment of the decision."""
 
     rank: int
+    lane_row: int  # the lane's place in the file, from 1
     first: About  # the first waiting job of its project in its lane
     share: ShareFacts | None
     score: ScoreFacts | None
@@ -271,12 +275,12 @@ class Precedence:
     decision: Decision
     order: Order
     at_seconds: int  # of the decision; of the end, when there was none
-    attempt: int | None  # None: the job has not started
+    attempt: int | None  # of the job; None: it has not started
     pool: str | None
-    other_start_seconds: int | None  # of its latest attempt, as far as it is known then
-    by_order: Decision | None  # who is looked at first, and by what, when both waited
-    other_is_ahead: bool
+    other_start_seconds: int | None  # of the other's latest attempt until then
+    by_order: Decision | None  # what puts one of the two ahead, when both waited
     place: Place | None
     other_place: Place | None
+    moment: Moment  # how the job, and the other, stood when that was decided
     other_moment: Moment
     displaced: tuple[Displaced, ...]
