@@ -1,4 +1,4 @@
-"""The command line: simulate, compare, check, bench, warm."""
+"""The command line: simulate, compare, explain, check, bench, warm."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pandas as pd
 from planner import benchmarks, simulate
 from planner.compare import Comparison, compare
 from planner.description.problems import ScenarioError
+from planner.explain import LANGUAGES, explain, explain_order
 from planner.measures import fairness, goodput, ledger, locality, waits
 from planner.scenario import read
 from planner.simulation import ENGINES
@@ -102,6 +103,18 @@ def _show(comparison: Comparison) -> None:
         )
 
 
+def _explain(arguments: argparse.Namespace) -> None:
+    scenario, job, at = read(arguments.scenario), arguments.job, arguments.at
+    if arguments.before is None:
+        explanation = explain(scenario, job, at_seconds=at)
+    else:
+        explanation = explain_order(scenario, job, arguments.before, at_seconds=at)
+    if arguments.json:
+        content = json.dumps(explanation.to_mapping(), ensure_ascii=False, indent=1)
+        _write(arguments.json, content + "\n")
+    print("\n".join(explanation.lines(arguments.language)))
+
+
 def _check(arguments: argparse.Namespace) -> None:
     scenario = read(arguments.scenario)
     print(
@@ -155,6 +168,16 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--replications", type=_positive, default=20)
     command.add_argument("--json", type=Path, metavar="FILE", help="every effect")
     command.set_defaults(run=_compare)
+    command = commands.add_parser("explain", help="say why a job waits, or why one goes first")
+    command.add_argument("scenario", type=Path)
+    command.add_argument("--job", required=True, metavar="ID")
+    command.add_argument(
+        "--at", type=int, metavar="SECONDS", help="at this second only, instead of its whole life"
+    )
+    command.add_argument("--before", metavar="OTHER", help="say why it went before this job")
+    command.add_argument("--language", choices=LANGUAGES, default=LANGUAGES[0])
+    command.add_argument("--json", type=Path, metavar="FILE", help="the facts and the sentences")
+    command.set_defaults(run=_explain)
     command = commands.add_parser("check", help="read and validate only")
     command.add_argument("scenario", type=Path)
     command.set_defaults(run=_check)

@@ -221,6 +221,7 @@ class Decision(StrEnum):
     FILE_PLACE = "file-place"
     REFUSED = "refused"
     BEHIND_HEAD = "behind-head"
+    TURN_OVER = "turn-over"
     DISPLACED = "displaced"
     JUST_EVICTED = "just-evicted"
     BACKING_OFF = "backing-off"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from planner.description.record import Scenario
 from planner.explanation.facts import Life, Moment, ReasonTotal, SpellFacts
-from planner.explanation.moments import attempts_of, moment
+from planner.explanation.moments import attempts_of, moment, stopped_moment
 from planner.explanation.watching import WAITS, Watched
 from planner.vocabulary import Reason
 
@@ -28,7 +28,8 @@ class _Life(Watched):
         if job.state not in WAITS or not self.has_arrived(job):
             return
         state = len(job.attempts), self.reason(job)
-        if state != self._last:
+        # One second may have several passes: a job without work ends in the second it starts.
+        if state != self._last or self.now in self.begun:
             self._last = state
             self.begun[self.now] = replace(moment(self, job, self.now), since_seconds=self.now)
 
@@ -43,7 +44,7 @@ def live(scenario: Scenario, job: int) -> Life:
     for start, end, reason in course.spells:
         totals[reason] = totals.get(reason, 0) + end - start
     waits = sorted(totals.items(), key=lambda total: -total[1])
-    now = stopped_moment(run, job, run.now)
+    now = stopped_moment(run, course)
     return Life(
         job=now.job,
         now=now,
@@ -61,17 +62,4 @@ def look(scenario: Scenario, job: int, at: int) -> Moment:
     """Look at one job, by its place in the file, at one second."""
     run = Watched(replace(scenario, horizon_seconds=at))
     run.run()
-    return stopped_moment(run, job, at)
-
-
-def stopped_moment(run: Watched, job: int, at: int) -> Moment:
-    """Gather how a job stands in a run that has stopped, and since when it waits."""
-    course = run.course(job)
-    found = moment(run, course, at)
-    if course.state not in WAITS or found.reason is None:
-        return found
-    # The spell that goes on was written down when the run stopped, unless it has just begun.
-    since = at
-    if course.spells and course.spells[-1][1:] == (at, found.reason):
-        since = course.spells[-1][0]
-    return replace(found, since_seconds=since)
+    return stopped_moment(run, run.course(job))

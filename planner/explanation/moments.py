@@ -70,6 +70,19 @@ def moment(run: Watched, course: Course, at: int) -> Moment:
     )
 
 
+def stopped_moment(run: Watched, course: Course) -> Moment:
+    """Gather how a job stands in a run that has stopped, and since when it waits."""
+    at = run.now
+    found = moment(run, course, at)
+    if found.reason is None or found.standing is Standing.UNSCHEDULABLE:
+        return found
+    # The spell that goes on was written down when the run stopped, unless it has just begun.
+    since = at
+    if course.spells and course.spells[-1][1:] == (at, found.reason):
+        since = course.spells[-1][0]
+    return replace(found, since_seconds=since)
+
+
 def _standing(run: Watched, course: Course) -> Standing:
     if not run.has_arrived(course):
         return Standing.NOT_SUBMITTED

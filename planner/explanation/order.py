@@ -16,7 +16,7 @@ from planner.explanation.facts import (
     ShareFacts,
     Standing,
 )
-from planner.explanation.moments import about, displaced, moment
+from planner.explanation.moments import about, displaced, moment, stopped_moment
 from planner.explanation.watching import Watched
 from planner.vocabulary import Ground
 
@@ -84,8 +84,12 @@ class Contest(Watched):
             place, other_place = self._place(job), self._place(other)
             if is_ahead:
                 decision = by_order
+            elif its.ahead is not None:
+                decision = Decision.BEHIND_HEAD
+            elif any(pool.check is None for pool in its.pools):
+                decision = Decision.TURN_OVER
             else:
-                decision = Decision.REFUSED if its.ahead is None else Decision.BEHIND_HEAD
+                decision = Decision.REFUSED
         return Precedence(
             job=own.job,
             other=its.job,
@@ -190,7 +194,7 @@ def decide(scenario: Scenario, job: int, other: int, *, at_seconds: int | None) 
 
 def _not_started(run: Contest) -> Precedence:
     """Say that the first job has not started, and whether the other has."""
-    own, its = moment(run, run.job, run.now), moment(run, run.other, run.now)
+    own, its = stopped_moment(run, run.job), stopped_moment(run, run.other)
     return Precedence(
         job=own.job,
         other=its.job,

@@ -10,8 +10,8 @@ from planner.explanation.order_templates import SayOfTwo
 from planner.explanation.sentences import INDENT, Teller
 from planner.explanation.wording import Language
 
-# What is equal must not be told: these speak of the two projects, the others of the two jobs.
-_OF_PROJECTS = (Decision.PROJECT_SUBMIT, Decision.PROJECT_SCORE, Decision.SHARE)
+# The other was looked at first, or would have been.
+_OTHER_AHEAD = (Decision.REFUSED, Decision.BEHIND_HEAD, Decision.TURN_OVER)
 
 
 def precedence(facts: Precedence, language: Language, start: datetime) -> Iterator[str]:
@@ -109,13 +109,15 @@ class _Pair:
         if facts.decision is Decision.BEHIND_HEAD and its.ahead is not None:
             yield teller.say(SayOfTwo.OTHER_BEHIND_HEAD, other=self.other)
             yield from (INDENT + line for line in teller.head(its.ahead))
+        elif facts.decision is Decision.TURN_OVER:
+            yield teller.say(SayOfTwo.OTHER_TURN_OVER, other=self.other)
         elif facts.decision is Decision.REFUSED:
             yield teller.say(SayOfTwo.OTHER_REFUSED, other=self.other)
             yield from (INDENT + line for line in teller.behind(its))
             own = next(pool for pool in facts.moment.pools if pool.pool == facts.pool)
             yield teller.check(facts.moment, own)
         yield from self._told_apart()
-        if facts.decision in (Decision.REFUSED, Decision.BEHIND_HEAD):
+        if facts.decision in _OTHER_AHEAD:
             return
         fitted = [pool.pool for pool in its.pools if pool.check is None]
         if fitted and its.ahead is None:
@@ -131,7 +133,7 @@ class _Pair:
         if one is None or two is None or facts.by_order is None:
             return
         jobs = (facts.job, facts.other)
-        if facts.decision in (Decision.REFUSED, Decision.BEHIND_HEAD):
+        if facts.decision in _OTHER_AHEAD:
             jobs, one, two = jobs[::-1], two, one
         first, second = jobs
         pair: dict[str, object] = {"first": first.id, "second": second.id}

@@ -99,6 +99,12 @@ class SayOfTwo(Enum):
         "{other} was ahead, but was not tried.",
         "{other}のほうが先でしたが、対象になりませんでした。",
     )
+    OTHER_TURN_OVER = Sentence(
+        "{other} was ahead, but its turn in this pass was over when room for it came free; the "
+        "next pass looks at it.",
+        "{other}のほうが先でしたが、このパスで順番が過ぎたあとに空きが出ました。"
+        "次のパスで対象になります。",
+    )
     OTHER_DISPLACED = Sentence(
         "{other} was running since {start:at}; {job} evicted it by {ground:ground} to start, "
         "and {lost:gpu_seconds} of its work were lost.",

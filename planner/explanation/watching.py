@@ -10,7 +10,7 @@ from planner.engine.queues import FITS, REASON_AT, Queue, Shape
 from planner.engine.reference import Run
 from planner.engine.reservations import Reservation, Reservations
 from planner.engine.waiting import WaitingRoom
-from planner.vocabulary import AttemptEnd, Backfill, Ground, JobState, Reason
+from planner.vocabulary import Backfill, Ground, JobState, Reason
 
 WAITS = (JobState.WAITING, JobState.SUSPENDED)
 
@@ -43,10 +43,16 @@ class Watched(Run):
         self._by_position = {course.position: course for course in self.courses}
         self._evictions_of: dict[Course, list[Eviction]] = {}
         self._sorted_out = 0  # evictions
+        self._just_evicted: set[Course] = set()  # by the latest pass
 
     def _pass(self) -> None:
         self.passed_at = self.now
+        self._just_evicted.clear()
         super()._pass()
+
+    def _displace(self, course: Course, ground: Ground, *, by: Course) -> None:
+        super()._displace(course, ground, by=by)
+        self._just_evicted.add(course)
 
     def course(self, position: int) -> Course:
         """Return the course of a job; one that the run leaves out never arrives."""
@@ -79,11 +85,7 @@ class Watched(Run):
 
     def evicted_in_pass(self, course: Course) -> bool:
         """Say whether the latest pass has evicted the job, and so does not look at it again."""
-        if not course.attempts or course.state not in WAITS:
-            return False
-        last = course.attempt
-        evicted = last.ended is AttemptEnd.EVICTED and last.ground is not Ground.OUTAGE
-        return evicted and last.end == self.passed_at
+        return course in self._just_evicted
 
     def shape(self, course: Course) -> Shape:
         """Return what the job shares with those that are refused together with it."""
