@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from planner import benchmarks, simulate
+from planner import benchmarks, recording, simulate
 from planner.compare import Comparison, compare
 from planner.description.problems import ScenarioError
 from planner.explain import LANGUAGES, explain, explain_order
@@ -58,6 +58,8 @@ def _simulate(arguments: argparse.Namespace) -> None:
         _write(arguments.json, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
     if arguments.jobs:
         _write(arguments.jobs, trace.jobs.to_csv(index=False, lineterminator="\n"))
+    if arguments.parquet:
+        recording.save(trace, arguments.parquet)
     states = trace.jobs["state"].value_counts()
     print(f"{trace.scenario.name}: {len(trace.jobs)} jobs, {trace.end_seconds} s")
     print(", ".join(f"{count} {state}" for state, count in states.items()) or "no jobs")
@@ -161,6 +163,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--engine", choices=ENGINES, default=None, help=f"default: {ENGINES[0]}")
     command.add_argument("--json", type=Path, metavar="FILE", help="jobs, attempts and measures")
     command.add_argument("--jobs", type=Path, metavar="FILE", help="the jobs as CSV")
+    command.add_argument("--parquet", type=Path, metavar="DIR", help="all records as Parquet")
     command.set_defaults(run=_simulate)
     command = commands.add_parser("compare", help="say what a proposal changes")
     command.add_argument("baseline", type=Path)
