@@ -32,6 +32,7 @@ from portal.demo import services as demo  # noqa: E402
 from portal.demo import story  # noqa: E402
 from portal.telemetry.models import HourRollup  # noqa: E402
 from portal.version import VERSION  # noqa: E402
+from tests.bench.engine import lines as engine_lines  # noqa: E402
 from tests.conftest import ROOT  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "benchmarks.md"
@@ -113,7 +114,9 @@ def machine() -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT version()")
         database = " ".join(str(cursor.fetchone()[0]).split()[:2])
-    packages = ", ".join(f"{name} {installed(name)}" for name in ("django", "numpy", "pandas"))
+    packages = ", ".join(
+        f"{name} {installed(name)}" for name in ("django", "numba", "numpy", "pandas")
+    )
     return [
         f"{processor}, {os.cpu_count()} cores, {platform.system()}",
         f"Python {platform.python_version()}, {packages}, {database}",
@@ -141,7 +144,8 @@ def main() -> int:
         )
         return 2
     call_command("migrate", verbosity=0, skip_checks=True)
-    measured = [engine(), seeding(), *(page(path) for path in PAGES)]
+    speed = [Measured(*line) for line in engine_lines()]
+    measured = [*speed, engine(), seeding(), *(page(path) for path in PAGES)]
     text = written(measured)
     PAGE.write_text(text, encoding="utf-8")
     sys.stdout.write(text)
