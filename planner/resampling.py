@@ -6,7 +6,9 @@ import dataclasses
 import random
 from collections.abc import Sequence
 
-from planner.work import Job
+import numpy as np
+
+from planner.work import Job, JobTable, texts
 
 DAY = 86_400
 WEEK_DAYS = 7
@@ -24,19 +26,23 @@ def draw(observed: int, days: int, seed: int | str) -> list[int]:
     return drawn
 
 
-def compose(jobs: Sequence[Job], drawn: Sequence[int], day_seconds: int = DAY) -> tuple[Job, ...]:
+def compose(jobs: Sequence[Job], drawn: Sequence[int], day_seconds: int = DAY) -> JobTable:
     """Play the drawn days one after the other."""
-    by_day: dict[int, list[Job]] = {}
-    for job in sorted(jobs, key=lambda job: job.submit_seconds):
-        by_day.setdefault(job.submit_seconds // day_seconds, []).append(job)
-    return tuple(
-        dataclasses.replace(
-            job,
-            id=f"{job.id}~{day}",
-            submit_seconds=job.submit_seconds + (day - source) * day_seconds,
-        )
-        for day, source in enumerate(drawn)
-        for job in by_day.get(source, ())
+    table = JobTable.of(jobs)
+    days = table.submit_seconds // day_seconds
+    order = np.argsort(table.submit_seconds, kind="stable")
+    sources = np.array(drawn, dtype=np.int64)
+    firsts = np.searchsorted(days[order], sources, side="left")
+    counts = np.searchsorted(days[order], sources, side="right") - firsts
+    day = np.repeat(np.arange(len(sources)), counts)  # of each job
+    # The places of a day's jobs in `order`: its first, and as many more as it has.
+    within = np.arange(len(day)) - np.repeat(np.cumsum(counts) - counts, counts)
+    taken = table.take(order[firsts[day] + within])
+    endings = texts([f"~{number}" for number in range(len(sources))])
+    return dataclasses.replace(
+        taken,
+        ids=np.strings.add(taken.ids, endings[day]),
+        submit_seconds=taken.submit_seconds + (day - sources[day]) * day_seconds,
     )
 
 
@@ -44,7 +50,8 @@ def observed_days(
     jobs: Sequence[Job], *, day_seconds: int = DAY, horizon_seconds: int | None = None
 ) -> int:
     """Count the observed days; a last one that the horizon cuts short does not count."""
-    days = max((job.submit_seconds // day_seconds + 1 for job in jobs), default=0)
+    submits = JobTable.of(jobs).submit_seconds
+    days = int(submits.max()) // day_seconds + 1 if len(submits) else 0
     if horizon_seconds is not None:
         whole = horizon_seconds // day_seconds
         if whole >= 1:
@@ -54,7 +61,7 @@ def observed_days(
 
 def resample(
     jobs: Sequence[Job], *, days: int, seed: int | str, day_seconds: int = DAY
-) -> tuple[Job, ...]:
+) -> JobTable:
     """Make `days` of work out of whole days of the observed work, drawn with replacement.
 
     A day is replaced by one of the same weekday where at least two of them were observed, else by
@@ -62,6 +69,4 @@ def resample(
     work. No jobs give no jobs.
     """
     observed = observed_days(jobs, day_seconds=day_seconds)
-    if not observed:
-        return ()
-    return compose(jobs, draw(observed, days, seed), day_seconds)
+    return compose(jobs, draw(observed, days, seed) if observed else (), day_seconds)

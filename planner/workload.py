@@ -17,7 +17,7 @@ from planner.policy import PolicySettings
 from planner.policy.priority import Lane
 from planner.policy.quota import Quota
 from planner.vocabulary import Backfill, Order, Queueing
-from planner.work import Job, JobTable, Kind, Project, Tenant
+from planner.work import Job, JobTable, Kind, Project, Tenant, texts
 
 DAY = 86_400
 PROJECTS, TENANTS = 200, 20
@@ -57,7 +57,7 @@ def busy_fleet(jobs: int, *, load: float = 0.9, seed: int = 7) -> Scenario:
     activity /= activity.sum()
     absent = np.full(jobs, -1, np.int64)
     table = JobTable(
-        ids=[str(number) for number in range(jobs)],
+        ids=texts([str(number) for number in range(jobs)]),
         submit_seconds=np.sort(np.maximum(0, at)).astype(np.int64),
         gpus=gpus,
         work_seconds=work,
