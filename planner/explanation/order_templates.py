@@ -26,45 +26,45 @@ class SayOfTwo(Enum):
     BY_LANE_RANK = Sentence(
         "{first} is looked at before {second}: lane {lane} has rank {rank:n}, lane "
         "{other_lane} rank {other_rank:n}.",
-        "{first}は{second}より先に対象となります。レーンのランクは{lane}が{rank:n}、"
+        "{first}は{second}より先に検討されます。レーンのランクは{lane}が{rank:n}、"
         "{other_lane}が{other_rank:n}です。",
     )
     BY_LANE_PLACE = Sentence(
         "{first} is looked at before {second}: lanes {lane} and {other_lane} have the same "
         "rank {rank:n}, and {lane} stands before {other_lane} in the file.",
-        "{first}は{second}より先に対象となります。レーン{lane}と{other_lane}のランクは"
+        "{first}は{second}より先に検討されます。レーン{lane}と{other_lane}のランクは"
         "ともに{rank:n}で、ファイルでは{lane}が{other_lane}より前にあります。",
     )
     BY_SUBMIT = Sentence(
         "{first} is looked at before {second}: within a project jobs go by their submission, "
         "at {submit:at} and at {other_submit:at}.",
-        "{first}は{second}より先に対象となります。プロジェクト内は投入順で、"
+        "{first}は{second}より先に検討されます。プロジェクト内は投入順で、"
         "それぞれ{submit:at}と{other_submit:at}の投入です。",
     )
     BY_PROJECT_SUBMIT = Sentence(
         "{first} is looked at before {second}: projects go by the submission of their first "
         "waiting job, {project} by {head} at {submit:at}, {other_project} by {other_head} at "
         "{other_submit:at}.",
-        "{first}は{second}より先に対象となります。プロジェクトは先頭の待機ジョブの投入順で、"
+        "{first}は{second}より先に検討されます。プロジェクトは先頭の待機ジョブの投入順で、"
         "{project}は{head}の{submit:at}、{other_project}は{other_head}の{other_submit:at}です。",
     )
     BY_SHARE = Sentence(
         "{first} is looked at before {second}: the project with the smaller dominant share "
         "goes first, {project} has {share:share}, {other_project} {other_share:share}.",
-        "{first}は{second}より先に対象となります。ドミナントシェアの小さいプロジェクトが先で、"
+        "{first}は{second}より先に検討されます。ドミナントシェアの小さいプロジェクトが先で、"
         "{project}は{share:share}、{other_project}は{other_share:share}です。",
     )
     BY_SCORE = Sentence(
         "{first} is looked at before {second}: within a project the higher score goes first, "
         "{score:score} against {other_score:score}.",
-        "{first}は{second}より先に対象となります。プロジェクト内はスコアの高い順で、"
+        "{first}は{second}より先に検討されます。プロジェクト内はスコアの高い順で、"
         "それぞれ{score:score}と{other_score:score}です。",
     )
     BY_PROJECT_SCORE = Sentence(
         "{first} is looked at before {second}: projects go by the score of their first "
         "waiting job, the higher first, {project} by {head} with {score:score}, "
         "{other_project} by {other_head} with {other_score:score}.",
-        "{first}は{second}より先に対象となります。プロジェクトは先頭の待機ジョブのスコアの"
+        "{first}は{second}より先に検討されます。プロジェクトは先頭の待機ジョブのスコアの"
         "高い順で、{project}は{head}の{score:score}、"
         "{other_project}は{other_head}の{other_score:score}です。",
     )
@@ -72,7 +72,7 @@ class SayOfTwo(Enum):
         "{first} is looked at before {second}: all else is equal, and of the two jobs that "
         "were compared {head} stands before {other_head} in the file (rows {row:n} and "
         "{other_row:n}).",
-        "{first}は{second}より先に対象となります。ほかの条件は同じで、比較された2つのジョブのうち"
+        "{first}は{second}より先に検討されます。ほかの条件は同じで、比較された2つのジョブのうち"
         "ファイルでは{head}が{other_head}より前にあります({row:n}番目と{other_row:n}番目)。",
     )
     SHARE = Sentence(
@@ -97,13 +97,13 @@ class SayOfTwo(Enum):
     )
     OTHER_BEHIND_HEAD = Sentence(
         "{other} was ahead, but was not tried.",
-        "{other}のほうが先でしたが、対象になりませんでした。",
+        "{other}のほうが先でしたが、検討されませんでした。",
     )
     OTHER_TURN_OVER = Sentence(
         "{other} was ahead, but its turn in this pass was over when room for it came free; the "
         "next pass looks at it.",
-        "{other}のほうが先でしたが、このパスで順番が過ぎたあとに空きが出ました。"
-        "次のパスで対象になります。",
+        "{other}のほうが先でしたが、このサイクルで順番が過ぎたあとに空きが出ました。"
+        "次のサイクルで検討されます。",
     )
     OTHER_DISPLACED = Sentence(
         "{other} was running since {start:at}; {job} evicted it by {ground:ground} to start, "
@@ -114,7 +114,7 @@ class SayOfTwo(Enum):
     OTHER_EVICTED_IN_PASS = Sentence(
         "{other} was evicted in the same pass, and no pass looks again at a job that it has "
         "evicted.",
-        "{other}は同じパスで退避されたため、そのパスでは再び対象になりませんでした。",
+        "{other}は同じサイクルで退避されたため、そのサイクルでは再び検討されませんでした。",
     )
     OTHER_BACKS_OFF = Sentence(
         "{other} was not in the queue: its back-off lasted until {until:at}.",

@@ -124,7 +124,7 @@ class Say(Enum):
     FREE = Sentence(
         "Free in {pool}: {free:n} of {total:gpus}, {free_nodes:n} of {nodes:nodes} wholly.",
         "{pool}の空き: {total:gpus}のうち{free:n}基、{nodes:nodes}のうち"
-        "丸ごと空いているのは{free_nodes:nodes}。",
+        "丸ごと空いているのは{free_nodes:n}。",
     )
     HELD = Sentence(
         "Held in {pool}: {holders:items}.",
@@ -157,18 +157,18 @@ class Say(Enum):
         "Lane {lane} is a strict queue: of project {project} only the first job, {head}, is "
         "tried, and it waits. {reason}: {reason:reason}",
         "レーン{lane}は厳密な順序のキュー(strict)で、プロジェクト{project}の先頭のジョブ{head}"
-        "だけが対象となり、それが待機中です。{reason}: {reason:reason}",
+        "だけが検討され、それが待機中です。{reason}: {reason:reason}",
     )
     EVICTED_IN_PASS = Sentence(
         "The pass at {passed:at} evicted it, and no pass looks again at a job that it has "
         "evicted; the next pass does.",
-        "{passed:at}のパスで退避されました。同じパスでは再び対象にならず、次のパスで対象になります。",
+        "{passed:at}のスケジューリングサイクルで退避されました。同じサイクルでは再び検討されず、次のサイクルで検討されます。",
     )
     TURN_OVER = Sentence(
         "It fits, but the GPUs came free after its turn in the pass at {passed:at}; the next "
         "pass looks at it.",
-        "現在は収まりますが、{passed:at}のパスで順番が過ぎたあとに空きが出ました。"
-        "次のパスで対象になります。",
+        "現在は収まりますが、{passed:at}のスケジューリングサイクルで順番が過ぎたあとに空きが出ました。"
+        "次のサイクルで検討されます。",
     )
     BACKS_OFF = Sentence(
         "After {evictions:evictions} its back-off lasts until {until:at}.",

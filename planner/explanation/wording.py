@@ -35,7 +35,7 @@ UNITS: Mapping[str, tuple[Sentence, Sentence]] = MappingProxyType(
             Sentence("{0:,} evictions", "{0:,}回の退避"),
         ),
         "at": (Sentence("second {0:,}", "{0:,}秒"),) * 2,
-        "seconds": (Sentence("{0:,} s", "{0:,}秒間"),) * 2,
+        "seconds": (Sentence("{0:,} s", "{0:,}秒"),) * 2,
         "gpu_seconds": (Sentence("{0:,} GPU-seconds", "{0:,} GPU秒"),) * 2,
         "score": (Sentence("{0:.6g}", "{0:.6g}"),) * 2,
         "share": (Sentence("{0:.6g}", "{0:.6g}"),) * 2,
