@@ -122,7 +122,8 @@ class Teller:
         if any(pool.check is None for pool in facts.pools):
             what = Say.EVICTED_IN_PASS if facts.evicted_in_pass else Say.TURN_OVER
             yield self.say(what, passed=facts.passed_at_seconds)
-        for pool in facts.pools:
+        # The pools in which the job got as far as its reason says come first.
+        for pool in sorted(facts.pools, key=lambda pool: pool.check is not facts.reason):
             yield self.check(facts, pool)
             yield from (INDENT + line for line in self._numbers(facts, pool))
         if facts.lane.limit is not None:

@@ -294,6 +294,25 @@ def test_holders_are_told_by_project_and_lane_the_largest_first() -> None:
     )
 
 
+def test_the_pool_that_gives_the_reason_is_told_first() -> None:
+    pools = [mapping()["pool"][0] | {"name": name, "nodes": 1} for name in ("x", "y")]
+    plan = scenario(
+        job("a", gpus=5, pools=["y"]), job("c", gpus=8), pool=pools,
+        quota=[
+            {"project": "speech", "pool": "x", "nominal": 8},
+            {"project": "speech", "pool": "y", "nominal": 16},
+        ],
+        outage=[{"pool": "x", "start_seconds": 0, "duration_seconds": 9}],
+    )  # fmt: skip
+    facts, en, _ = at(plan, "c", 5)
+    assert [(pool.pool, pool.check) for pool in facts.pools] == [
+        ("x", Reason.POOL_OUTAGE),
+        ("y", Reason.WAITING_FOR_CAPACITY),
+    ]
+    assert facts.reason is Reason.WAITING_FOR_CAPACITY
+    assert [line[:2] for line in en if line[:2] in ("x:", "y:")] == ["y:", "x:"]
+
+
 def test_only_the_largest_holders_are_named_and_the_rest_is_summed_up() -> None:
     names = [f"q{number}" for number in range(7)]
     plan = scenario(
