@@ -227,6 +227,12 @@ def test_a_job_that_can_never_run_is_told_what_it_asked_for_and_what_there_was(
     assert ja[-1] == japanese
 
 
+def test_a_pool_of_which_the_project_may_hold_nothing_is_told_with_its_zero() -> None:
+    plan = scenario(job("c"), quota=quotas(0, 8, borrowing_limit=0))
+    _, en, _ = at(plan, "c", 0)
+    assert "could ever hold: h100 (0 GPUs);" in en[-1]
+
+
 def test_whole_nodes_are_counted_for_a_job_that_needs_them() -> None:
     held = [job(name, gpus=5, project="vision") for name in "abd"]
     facts, en, _ = at(scenario(*held, job("c", gpus=16), **nodes(4)), "c", 0)
@@ -403,6 +409,15 @@ def test_a_job_evicted_in_a_pass_that_would_fit_at_once_waits_for_the_next_pass(
     )
     assert ja[3].startswith("10秒のスケジューリングサイクルで退避されました。")
     assert en[4].startswith("h100: the job fitted. It asks for 4 GPUs; 6 of 16 GPUs were free")
+
+
+def test_a_job_evicted_in_an_earlier_pass_is_not_taken_for_one_of_the_last() -> None:
+    plan = scenario(
+        job("c", gpus=16), job("e", submit=10, gpus=16, lane="emergency"), job("n", submit=20)
+    )
+    assert at(plan, "c", 10)[0].evicted_in_pass
+    assert at(plan, "c", 19)[0].evicted_in_pass
+    assert not at(plan, "c", 20)[0].evicted_in_pass
 
 
 def test_who_fits_only_after_its_turn_is_over_waits_for_the_next_pass() -> None:
