@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
-from planner.description.problems import Problem, shown
+import numpy as np
+import pandas as pd
+
+from planner.description.problems import Problem, Problems, shown
 from planner.description.record import Scenario
 from planner.policy.multifactor import Multifactor
 from planner.vocabulary import Backfill, Order
+from planner.work import Kind, Numbers, Texts
+
+_SLICE = 1_000_000
 
 
 class _Named(Protocol):
@@ -24,11 +30,11 @@ JobPath = Callable[[int, str], tuple[str, str]]  # (number, column) -> (path, so
 class Checks:
     """One look through a scenario that collects everything that does not agree."""
 
-    def __init__(self, scenario: Scenario, source: str, job_path: JobPath | None = None) -> None:
+    def __init__(self, scenario: Scenario, source: str, job_path: JobPath) -> None:
         self.scenario = scenario
         self.source = source
-        self.job_path = job_path or (lambda number, column: (f"job[{number}].{column}", source))
-        self.problems: list[Problem] = []
+        self.job_path = job_path
+        self.problems = Problems()
         self.regions = _names(scenario.regions)
         self.domains = {domain.name: domain for domain in scenario.domains}
         self.storages = _names(scenario.storages)
@@ -37,8 +43,8 @@ class Checks:
         self.tenants = _names(scenario.tenants)
         self.projects = _names(scenario.projects)
 
-    def all(self) -> list[Problem]:
-        """Return every problem, in the order of the file."""
+    def all(self) -> Problems:
+        """Return the problems, in the order of the file."""
         self._unique_names()
         self._policy()
         self._fleet()
@@ -166,11 +172,18 @@ class Checks:
             path, source = self.job_path(number, column)
             self._report(path, value, expected, source)
 
-        seen: set[str] = set()
-        for i, job in enumerate(self.scenario.jobs):
-            if job.id in seen:
+        table = self.scenario.table
+        again = _again(table.ids)
+        suspects = (
+            again
+            | _those_not(table.project_names, self.projects)[table.project]
+            | _those_not(table.lane_names, self.lanes)[table.lane]
+            | np.array([not self._agrees(kind) for kind in table.kinds], dtype=bool)[table.kind]
+        )
+        for i in np.flatnonzero(suspects).tolist():
+            job = table[i]
+            if again[i]:
                 report(i, "id", job.id, "expected an id of its own")
-            seen.add(job.id)
             if job.project not in self.projects:
                 report(i, "project", job.project, _one_of("project", self.projects))
             if job.lane not in self.lanes:
@@ -186,6 +199,35 @@ class Checks:
                     report(i, "regions", name, _one_of("region", self.regions))
             if job.data_region is not None and job.data_region not in self.regions:
                 report(i, "data_region", job.data_region, _one_of("region", self.regions))
+
+    def _agrees(self, kind: Kind) -> bool:
+        return (
+            all(len(set(names)) == len(names) for names in (kind.pools or (), kind.regions or ()))
+            and all(name in self.pools for name in kind.pools or ())
+            and all(name in self.regions for name in kind.regions or ())
+            and (kind.data_region is None or kind.data_region in self.regions)
+        )
+
+
+def _those_not(names: Sequence[str], known: Container[str]) -> Numbers:
+    return np.array([name not in known for name in names], dtype=bool)
+
+
+def _again(ids: Texts) -> Numbers:
+    """Say which ids stand further up already."""
+    again = np.zeros(len(ids), dtype=bool)
+    hashes = np.empty(len(ids), dtype=np.uint64)
+    for first in range(0, len(ids), _SLICE):  # as objects they take four times the room
+        part = ids[first : first + _SLICE].astype(object)
+        hashes[first : first + _SLICE] = pd.util.hash_array(part, categorize=False)
+    ordered = np.sort(hashes)
+    twins = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    if len(twins):  # the same hash is not yet the same id
+        seen: set[str] = set()
+        for place in np.flatnonzero(np.isin(hashes, twins)).tolist():
+            again[place] = ids[place] in seen
+            seen.add(ids[place])
+    return again
 
 
 def _names(rows: Iterable[_Named]) -> dict[str, None]:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+)
 from pydantic_core import PydanticCustomError
 
-from planner.description.problems import shown
+from planner.description.problems import Problem, shown
 from planner.vocabulary import (
     Backfill,
     Order,
@@ -313,3 +320,20 @@ def expectation(error: Any) -> str:
     if kind == "less_than_equal":
         return f"expected {context['le']} or less"
     return _TEXTS.get(kind, str(error["msg"]).lower())
+
+
+def problems_of(error: ValidationError, source: str) -> list[Problem]:
+    """Return what is wrong, each with its place in the file."""
+    problems = []
+    for item in error.errors(include_url=False):
+        absent = item["type"] == "missing"
+        value = "" if absent else shown(item["input"])
+        problems.append(Problem(_path(item["loc"]), value, expectation(item), source))
+    return problems
+
+
+def _path(location: Sequence[int | str]) -> str:
+    path = ""
+    for step in location:
+        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
+    return path

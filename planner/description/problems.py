@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-SHOWN = 20
+SHOWN = 20  # in the text of an error
+KEPT = 1_000  # of what is wrong with a table of millions of jobs; the others are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +24,46 @@ class Problem:
         return f"{where}{found}: {self.expected}"
 
 
-class ScenarioError(ValueError):
-    """A scenario cannot be used; the text lists every problem, the first twenty in full."""
+class Problems:
+    """What has been found so far: the first thousand as they are, and how many there are."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
+    def __init__(self, problems: Iterable[Problem] = ()) -> None:
+        self.kept: list[Problem] = []
+        self.count = 0
+        self.extend(problems)
+
+    def __bool__(self) -> bool:
+        return self.count > 0
+
+    def append(self, problem: Problem) -> None:
+        """Add one; beyond the first thousand it is only counted."""
+        self.count += 1
+        if len(self.kept) < KEPT:
+            self.kept.append(problem)
+
+    def extend(self, problems: Iterable[Problem] | Problems) -> None:
+        """Add those of another find."""
+        if isinstance(problems, Problems):
+            self.kept += problems.kept[: KEPT - len(self.kept)]
+            self.count += problems.count
+        else:
+            for problem in problems:
+                self.append(problem)
+
+
+class ScenarioError(ValueError):
+    """A scenario cannot be used; the text lists the first twenty problems and counts the others.
+
+    `problems` holds the first thousand, `count` says how many there are.
+    """
+
+    def __init__(self, problems: Iterable[Problem] | Problems) -> None:
+        found = problems if isinstance(problems, Problems) else Problems(problems)
+        self.problems = tuple(found.kept)
+        self.count = found.count
         lines = [str(problem) for problem in self.problems[:SHOWN]]
-        if len(self.problems) > SHOWN:
-            lines.append(f"and {len(self.problems) - SHOWN} more")
+        if self.count > SHOWN:
+            lines.append(f"and {self.count - SHOWN} more")
         super().__init__("\n".join(lines))
 
 

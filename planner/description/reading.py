@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,22 +12,23 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from planner.description.checks import Checks
-from planner.description.models import JobRow, ScenarioFile, expectation
-from planner.description.problems import Problem, ScenarioError, shown
+from planner.description.models import ScenarioFile, problems_of
+from planner.description.problems import Problem, Problems, ScenarioError, shown
 from planner.description.record import Scenario
-from planner.description.tables import read_jobs
+from planner.description.tables import Progress, read_jobs
 from planner.fleet import Domain, Link, Outage, Pool, Region, Storage
 from planner.policy import PolicySettings
 from planner.policy.multifactor import Multifactor
 from planner.policy.priority import Lane
 from planner.policy.quota import Assignment, Quota
-from planner.work import Job, Project, Tenant
+from planner.work import Job, JobTable, Project, Tenant
 
 
-def read(path: Path) -> Scenario:
+def read(path: Path, progress: Progress | None = None) -> Scenario:
     """Read a scenario from a `.toml` or `.json` file, and its jobs from the table it names.
 
-    Raises `ScenarioError` with everything that is wrong: file, place, value, expectation.
+    `progress` is told, now and then, how many rows of that table have been read. Raises
+    `ScenarioError` with everything that is wrong: file, place, value, expectation.
     """
     path = Path(path)
     source = str(path)
@@ -49,7 +50,7 @@ def read(path: Path) -> Scenario:
         raise ScenarioError(
             [Problem("jobs", shown(name), f"expected a file; {table} is none", source)]
         )
-    return _build(content, source, in_file=True, rows=read_jobs(table), table=str(table))
+    return _build(content, source, in_file=True, table=table, progress=progress)
 
 
 def parse(mapping: Mapping[str, Any], *, source: str = "scenario") -> Scenario:
@@ -89,79 +90,47 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
-def _path(location: Sequence[int | str]) -> str:
-    path = ""
-    for step in location:
-        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
-    return path
-
-
-def _problems(error: ValidationError, source: str) -> list[Problem]:
-    problems = []
-    for item in error.errors(include_url=False):
-        absent = item["type"] == "missing"
-        value = "" if absent else shown(item["input"])
-        problems.append(Problem(_path(item["loc"]), value, expectation(item), source))
-    return problems
-
-
 def _build(
     mapping: Mapping[str, Any],
     source: str,
     *,
     in_file: bool,
-    rows: list[dict[str, Any]] | None = None,
-    table: str = "",
+    table: Path | None = None,
+    progress: Progress | None = None,
 ) -> Scenario:
-    context = {"in_file": in_file}
-    problems: list[Problem] = []
+    problems = Problems()
     content: ScenarioFile | None = None
     try:
-        content = ScenarioFile.model_validate(dict(mapping), context=context)
+        content = ScenarioFile.model_validate(dict(mapping), context={"in_file": in_file})
     except ValidationError as error:
-        problems += _problems(error, source)
-    jobs: Sequence[JobRow] = content.job if content else ()
-    lines: list[int] = []
-    if rows is not None:
-        lines = [row.pop("") for row in rows]
-        jobs, wrong = _table_jobs(rows, lines, table, context)
-        problems += wrong
+        problems.extend(problems_of(error, source))
+    found = read_jobs(table, progress) if table else None
+    if found:
+        problems.extend(found.problems)
     if content is None or problems:
         raise ScenarioError(problems)
+    if found is None:
+        jobs = JobTable.of([Job(**_columns(row)) for row in content.job])
+    else:
+        jobs = found.table
     scenario = _scenario(content, jobs)
 
-    def in_table(number: int, column: str) -> tuple[str, str]:
-        return f"line {lines[number]}, column {column}", table
+    def place(number: int, column: str) -> tuple[str, str]:
+        if found is None:
+            return f"job[{number}].{column}", source
+        return f"line {found.lines[number]}, column {column}", str(table)
 
-    problems = Checks(scenario, source, in_table if rows is not None else None).all()
+    problems = Checks(scenario, source, place).all()
     if problems:
         raise ScenarioError(problems)
     return scenario
-
-
-def _table_jobs(
-    rows: list[dict[str, Any]], lines: list[int], table: str, context: dict[str, bool]
-) -> tuple[list[JobRow], list[Problem]]:
-    jobs: list[JobRow] = []
-    problems: list[Problem] = []
-    for line, row in zip(lines, rows, strict=True):
-        try:
-            jobs.append(JobRow.model_validate(row, context=context))
-        except ValidationError as error:
-            problems += [
-                Problem(
-                    f"line {line}, column {problem.path}", problem.value, problem.expected, table
-                )
-                for problem in _problems(error, table)
-            ]
-    return jobs, problems
 
 
 def _columns(row: BaseModel) -> dict[str, Any]:
     return dict(row.__dict__)
 
 
-def _scenario(content: ScenarioFile, jobs: Sequence[JobRow]) -> Scenario:
+def _scenario(content: ScenarioFile, jobs: JobTable) -> Scenario:
     return Scenario(
         name=content.name,
         start=content.start,
@@ -182,5 +151,5 @@ def _scenario(content: ScenarioFile, jobs: Sequence[JobRow]) -> Scenario:
         quotas=tuple(Quota(**_columns(row)) for row in content.quota),
         assignments=tuple(Assignment(**_columns(row)) for row in content.assignment),
         outages=tuple(Outage(**_columns(row)) for row in content.outage),
-        jobs=tuple(Job(**_columns(row)) for row in jobs),
+        jobs=jobs,
     )
