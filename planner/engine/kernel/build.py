@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -12,9 +12,8 @@ import pandas as pd
 from planner.description.record import Scenario
 from planner.engine.columns import Columns, last_second
 from planner.engine.kernel import layout as k
-from planner.engine.kernel.hardware import nodes, outages
+from planner.engine.kernel.hardware import durations, nodes, outages
 from planner.engine.kernel.lines import Key, line_up, rows_of
-from planner.policy.checkpoint import staging_seconds, write_seconds
 from planner.policy.multifactor import normalised_shares
 from planner.policy.priority import lanes_in_turn
 from planner.policy.quota import UNLIMITED
@@ -28,7 +27,7 @@ from planner.vocabulary import (
     Recovery,
     Victims,
 )
-from planner.work import JobTable, Kind
+from planner.work import JobTable
 
 # Places of the words in the kernel's codes.
 ORDERS = (Order.FIFO, Order.FAIR_SHARE, Order.MULTIFACTOR)
@@ -90,7 +89,7 @@ class _Builder:
             "kind": table.kind,
         }
         arrays |= self._order()
-        arrays |= self._durations()
+        arrays |= durations(scenario, table.kinds)
         arrays |= nodes(scenario, self.columns)
         arrays |= self._quota()
         arrays |= self._lanes()
@@ -189,32 +188,6 @@ class _Builder:
         jobs["reason"] = shapes.reason_of_job
         jobs["state"] = np.where(shapes.shape_of_job < 0, k.UNSCHEDULABLE, k.NOT_YET)
         return {"jobs": jobs}
-
-    def _durations(self) -> dict[str, Any]:
-        """Tabulate, for each kind of job, how long staging and one write take where."""
-        scenario, kinds = self.scenario, self.table.kinds
-        gbps = {link.between: link.gbps for link in scenario.links}
-        gbps |= {(b, a): speed for (a, b), speed in gbps.items()}
-        regions = [region.name for region in scenario.regions]
-        staging = np.zeros((len(kinds), len(regions)), np.int64)
-        home = np.ones((len(kinds), len(regions)), np.int8)
-        writing = np.zeros((len(kinds), len(scenario.storages)), np.int64)
-        speeds = [storage.write_gb_per_second for storage in scenario.storages]
-        by_data: dict[object, tuple[list[int], list[int]]] = {}
-        by_size: dict[object, list[int]] = {}
-        for row, kind in enumerate(kinds):
-            if kind.data_region is not None:
-                key = (kind.data_region, kind.data_gb)
-                if key not in by_data:
-                    by_data[key] = _away(kind, regions, gbps)
-                staging[row], home[row] = by_data[key]
-            if kind.checkpoint_gb and speeds:
-                if kind.checkpoint_gb not in by_size:
-                    by_size[kind.checkpoint_gb] = [
-                        min(_NO_END, write_seconds(kind.checkpoint_gb, speed)) for speed in speeds
-                    ]
-                writing[row] = by_size[kind.checkpoint_gb]
-        return {"staging_seconds": staging, "write_seconds": writing, "at_home": home}
 
     # --- Quota -------------------------------------------------------------------------------
 
@@ -388,17 +361,3 @@ def _or_none(value: int | None) -> int:
 
 def _codes(names: Sequence[str], numbers: dict[str, int]) -> np.ndarray[Any, Any]:
     return np.array([numbers[name] for name in names], dtype=np.int64)
-
-
-def _away(
-    kind: Kind, regions: Iterable[str], gbps: dict[tuple[str, str], Any]
-) -> tuple[list[int], list[int]]:
-    seconds, home = [], []
-    for region in regions:
-        home.append(int(kind.data_region == region))
-        speed = gbps.get((str(kind.data_region), region))
-        if home[-1] or speed is None:
-            seconds.append(0)
-        else:
-            seconds.append(min(_NO_END, staging_seconds(kind.data_gb, speed)))
-    return seconds, home

@@ -1,7 +1,8 @@
-"""The fleet as the kernel's records: pools, which node has how much free, and outages."""
+"""The fleet as the kernel's records: pools, nodes, outages, and how long what takes where."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,10 @@ from planner.description.record import Scenario
 from planner.engine.columns import Columns
 from planner.engine.kernel import layout as k
 from planner.engine.kernel.lines import rows_of
+from planner.policy.checkpoint import staging_seconds, write_seconds
+from planner.work import Kind
+
+_NO_END = 1 << 53  # longer than any run
 
 
 def nodes(scenario: Scenario, columns: Columns) -> dict[str, Any]:
@@ -81,3 +86,43 @@ def outages(scenario: Scenario, columns: Columns) -> dict[str, Any]:
         "struck": table,
         "struck_lo": np.array(lo, dtype=np.int64),
     }
+
+
+def durations(scenario: Scenario, kinds: Sequence[Kind]) -> dict[str, Any]:
+    """Tabulate, for each kind of job, how long staging and one write take where."""
+    gbps = {link.between: link.gbps for link in scenario.links}
+    gbps |= {(b, a): speed for (a, b), speed in gbps.items()}
+    regions = [region.name for region in scenario.regions]
+    staging = np.zeros((len(kinds), len(regions)), np.int64)
+    home = np.ones((len(kinds), len(regions)), np.int8)
+    writing = np.zeros((len(kinds), len(scenario.storages)), np.int64)
+    speeds = [storage.write_gb_per_second for storage in scenario.storages]
+    by_data: dict[object, tuple[list[int], list[int]]] = {}
+    by_size: dict[object, list[int]] = {}
+    for row, kind in enumerate(kinds):
+        if kind.data_region is not None:
+            key = (kind.data_region, kind.data_gb)
+            if key not in by_data:
+                by_data[key] = _away(kind, regions, gbps)
+            staging[row], home[row] = by_data[key]
+        if kind.checkpoint_gb and speeds:
+            if kind.checkpoint_gb not in by_size:
+                by_size[kind.checkpoint_gb] = [
+                    min(_NO_END, write_seconds(kind.checkpoint_gb, speed)) for speed in speeds
+                ]
+            writing[row] = by_size[kind.checkpoint_gb]
+    return {"staging_seconds": staging, "write_seconds": writing, "at_home": home}
+
+
+def _away(
+    kind: Kind, regions: Iterable[str], gbps: dict[tuple[str, str], Any]
+) -> tuple[list[int], list[int]]:
+    seconds, home = [], []
+    for region in regions:
+        home.append(int(kind.data_region == region))
+        speed = gbps.get((str(kind.data_region), region))
+        if home[-1] or speed is None:
+            seconds.append(0)
+        else:
+            seconds.append(min(_NO_END, staging_seconds(kind.data_gb, speed)))
+    return seconds, home
