@@ -38,7 +38,7 @@ def test_a_table_holds_the_jobs_that_were_put_into_it(number: int) -> None:
     table = JobTable.of(jobs)
     assert tuple(table) == jobs
     assert JobTable.of(table) is table
-    assert pickle.loads(pickle.dumps(table)) == table  # noqa: S301 - our own bytes
+    assert pickle.loads(pickle.dumps(table)) == table
     assert tuple(table[::-2]) == jobs[::-2]
 
 
@@ -63,7 +63,7 @@ def test_one_other_value_makes_another_table(field: str) -> None:
 
 def test_an_id_may_be_long_or_in_any_script() -> None:
     ids = ["", "学習-一", "x" * 1000, "nul\0inside"]
-    table = JobTable.of([Job(id, 0, "a", "x", 1, 1) for id in ids])
+    table = JobTable.of([Job(name, 0, "a", "x", 1, 1) for name in ids])
     assert [job.id for job in table] == ids
 
 
