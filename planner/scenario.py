@@ -7,7 +7,7 @@ from planner.description.differences import DIMENSIONS, Change, diff
 from planner.description.problems import Problem, ScenarioError
 from planner.description.reading import parse, read
 from planner.description.record import Scenario
-from planner.description.writing import content_hash, dumps, to_mapping
+from planner.description.writing import content_hash, dumps, to_mapping, write
 
 __all__ = [
     "DIMENSIONS",
@@ -21,4 +21,5 @@ __all__ = [
     "parse",
     "read",
     "to_mapping",
+    "write",
 ]

@@ -25,7 +25,7 @@ _DECIMALS = ("data_gb", "checkpoint_gb")
 _TEXTS = ("id", "project", "lane", "accelerator", "data_region")
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,1000}")
 _FEW_ROWS = 4_000  # rows as Python lists: more of them no longer fit a processor's cache
-_BLOCK_BYTES = 8 << 20
+_BLOCK_BYTES = 2 << 20
 # Empty lines, and what only Python takes for blanks.
 _ODD = (b"\n\n", b"\n\r", b"\r\r", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
 _QUOTED = re.compile(rb'(?<=[,\r\n])"[^"\r\n]*"(?=[,\r\n]|\Z)')

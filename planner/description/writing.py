@@ -9,11 +9,17 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, Literal
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, cast
 
+from planner.description.jobs import hashed_rows, job_rows, plain_decimal, write_table
 from planner.description.models import FORMAT
 from planner.description.record import Scenario
 from planner.vocabulary import Order
+
+Format = Literal["toml", "json"]
+HASHED_AT_ONCE = 10_000  # jobs
 
 # The tables of the file, in the order in which they are written, and the fields that hold them.
 TABLES: tuple[tuple[str, str], ...] = (
@@ -37,8 +43,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, Decimal):
-        # At most 15 digits are read, so the float comes back as the decimal that was written.
-        return int(value) if value == value.to_integral_value() else float(value)
+        return plain_decimal(value)
     if isinstance(value, tuple):
         return list(value)
     return value
@@ -88,22 +93,59 @@ def to_mapping(scenario: Scenario) -> dict[str, Any]:
     for table, field in TABLES:
         rows = getattr(scenario, field)
         if rows:
-            mapping[table] = [_row(row) for row in rows]
+            mapping[table] = list(job_rows(rows) if table == "job" else map(_row, rows))
     return mapping
 
 
 def content_hash(scenario: Scenario) -> str:
     """Return `sha256:` and the hash of the content; equal scenarios have equal hashes."""
-    mapping = to_mapping(scenario)
+    mapping = to_mapping(dataclasses.replace(scenario, jobs=()))
     # The same instant may be written with different offsets.
     mapping["start"] = scenario.start.astimezone(UTC).isoformat()
-    text = json.dumps(mapping, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    if scenario.jobs:
+        mapping["job"] = None  # written job by job: the text of a million is long
+    content = hashlib.sha256()
+    opening = "{"
+    for key in sorted(mapping):
+        content.update(f'{opening}"{key}":'.encode())
+        opening = ","
+        if key != "job":
+            text = json.dumps(
+                mapping[key], ensure_ascii=False, sort_keys=True, separators=(",", ":")
+            )
+            content.update(text.encode())
+            continue
+        rows, before = hashed_rows(scenario.table), "["
+        while some := ",".join(islice(rows, HASHED_AT_ONCE)):
+            content.update(f"{before}{some}".encode())
+            before = ","
+        content.update(b"]")
+    content.update(b"}")
+    return "sha256:" + content.hexdigest()
 
 
-def dumps(scenario: Scenario, fmt: Literal["toml", "json"] = "toml") -> str:
-    """Write the scenario as the text of a `.toml` or `.json` file."""
-    mapping = to_mapping(scenario)
+def write(scenario: Scenario, path: Path, jobs: str | None = None) -> None:
+    """Write a `.toml` or `.json` file, and its jobs into a table of that name beside it.
+
+    The table is `.csv` or `.parquet`; without a name the jobs stand in the file itself.
+    """
+    fmt = path.suffix.removeprefix(".")
+    if fmt not in ("toml", "json"):
+        raise ValueError(f"{path.name}: expected a .toml or .json file")
+    if jobs is not None:
+        write_table(scenario.table, path.parent / jobs)
+    path.write_text(dumps(scenario, cast("Format", fmt), jobs=jobs), encoding="utf-8")
+
+
+def dumps(scenario: Scenario, fmt: Format = "toml", *, jobs: str | None = None) -> str:
+    """Write the scenario as the text of a `.toml` or `.json` file.
+
+    `jobs` names a table beside the file, which holds the jobs instead.
+    """
+    if jobs is None:
+        mapping = to_mapping(scenario)
+    else:
+        mapping = to_mapping(dataclasses.replace(scenario, jobs=())) | {"jobs": jobs}
     if fmt == "json":
         return json.dumps(mapping, ensure_ascii=False, indent=1) + "\n"
     if fmt != "toml":

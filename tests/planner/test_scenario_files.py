@@ -2,14 +2,20 @@
 
 import copy
 import dataclasses
+import hashlib
 import json
 import re
-from datetime import timedelta, timezone
+from collections.abc import Callable
+from datetime import UTC, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from planner.scenario import (
     Change,
@@ -21,9 +27,11 @@ from planner.scenario import (
     parse,
     read,
     to_mapping,
+    write,
 )
 from planner.vocabulary import Placement
 from tests.planner.building import job, mapping, scenario
+from tests.planner.drawing import scenario_mappings
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "planner" / "examples").glob("*.toml"))
 DELETE = object()
@@ -296,3 +304,230 @@ def test_a_new_row_and_a_changed_order_are_differences() -> None:
     assert change.after["nominal"] == 8
     turned = dataclasses.replace(before, quotas=before.quotas[::-1])
     assert [change.path for change in diff(before, turned)] == ["quota (order)"]
+
+
+# --- Written and read
+
+
+FORMS = [
+    (suffix, table) for suffix in ("toml", "json") for table in (None, "jobs.csv", "jobs.parquet")
+]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(scenario_mappings())
+def test_what_is_written_in_any_form_reads_back_the_same(content: dict[str, Any]) -> None:
+    original = parse(content)
+    with TemporaryDirectory() as folder:
+        for suffix, table in FORMS:
+            path = Path(folder) / f"plan.{suffix}"
+            write(original, path, jobs=table)
+            assert read(path) == original
+            assert content_hash(read(path)) == content_hash(original)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(scenario_mappings())
+def test_the_hash_is_that_of_the_whole_file_as_sorted_json(content: dict[str, Any]) -> None:
+    original = parse(content)
+    rows = to_mapping(original) | {"start": original.start.astimezone(UTC).isoformat()}
+    text = json.dumps(rows, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    assert content_hash(original) == "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("table", ["jobs.csv", "jobs.parquet"])
+@pytest.mark.parametrize("jobs", [0, 1])
+def test_odd_names_survive_in_a_table(tmp_path: Path, table: str, jobs: int) -> None:
+    odd = 'quote " comma , line \n 日本語 ; \x7f'
+    original = scenario(*[job(odd, data_region="osaka", data_gb=1e15)] * jobs)
+    write(original, tmp_path / "plan.json", jobs=table)
+    assert read(tmp_path / "plan.json") == original
+
+
+def test_a_name_that_csv_cannot_hold_is_refused_and_parquet_holds_it(tmp_path: Path) -> None:
+    original = scenario(job(" a "))
+    with pytest.raises(ValueError, match="' a ' cannot stand in a cell of CSV"):
+        write(original, tmp_path / "plan.toml", jobs="jobs.csv")
+    write(original, tmp_path / "plan.toml", jobs="jobs.parquet")
+    assert read(tmp_path / "plan.toml") == original
+
+
+# --- Tables as people write them
+
+HEADER = "id,submit_seconds,project,lane,gpus,work_seconds,data_gb\n"
+
+
+def _rows(number: int, **cells: str) -> str:
+    row = {"lane": "primary", "gpus": "8", "work": "60", "gb": "0.1"} | cells
+    return "".join(
+        f"j{i},{i},speech,{row['lane']},{row['gpus']},{row['work']},{row['gb']}\n"
+        for i in range(number)
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("\n", "\r"),
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("\n", "\n\n"),
+        lambda text: text.rstrip("\n"),
+        lambda text: text.replace("speech", '"speech"'),
+        lambda text: text.replace(",", " , "),
+        lambda text: text.replace("j1,", '"j1",'),
+        lambda text: text.replace(",8,", ",008,"),
+        lambda text: text.replace("0.1", "1e-1"),
+    ],
+)
+def test_the_same_table_may_be_spelled_in_many_ways(
+    tmp_path: Path, change: Callable[[str], str]
+) -> None:
+    plain = read(_with_table(tmp_path, HEADER + _rows(5)))
+    path = _with_table(tmp_path, "")
+    (tmp_path / "jobs.csv").write_bytes(change(HEADER + _rows(5)).encode())
+    assert len(plain.jobs) == 5
+    assert read(path) == plain
+
+
+@pytest.mark.parametrize("ending", ["", "j9,9,speech,primary,8,60\n", '"j9\n9",9,speech,'])
+@pytest.mark.parametrize("blank", ["", "\n", '"a\nb",0,speech,primary,8,60,1\n'])
+def test_the_line_of_a_wrong_cell_is_right_whatever_stands_around_it(
+    tmp_path: Path, blank: str, ending: str
+) -> None:
+    table = HEADER + _rows(3) + blank + "x,1,speech,primary,many,60,1\n" + ending
+    line = table[: table.index("x,1")].count("\n") + 1
+    with pytest.raises(ScenarioError) as caught:
+        read(_with_table(tmp_path, table))
+    texts = [str(problem) for problem in caught.value.problems]
+    assert any(f'line {line}, column gpus = "many": expected a whole' in text for text in texts)
+    assert len(texts) == 1 + bool(ending)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ({"gpus": "0"}, "column gpus = 0: expected 1 or more"),
+        ({"lane": "express"}, 'column lane = "express": expected the name of a lane'),
+        ({"gb": "much"}, 'column data_gb = "much": expected a number'),
+    ],
+)
+def test_thousands_of_bad_rows_are_counted_and_twenty_are_named(
+    tmp_path: Path, cells: dict[str, str], expected: str
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        read(_with_table(tmp_path, HEADER + _rows(2345, **cells)))
+    lines = str(caught.value).splitlines()
+    assert caught.value.count == 2345
+    assert len(lines) == 21
+    assert all(expected in line for line in lines[:20])
+    assert [f"line {i}," in line for i, line in enumerate(lines[:20], start=2)] == [True] * 20
+    assert lines[20] == "and 2325 more"
+
+
+def test_an_id_that_stands_far_above_is_found_again(tmp_path: Path) -> None:
+    table = HEADER + _rows(9000) + "j4,1,speech,primary,8,60,1\n"
+    with pytest.raises(ScenarioError) as caught:
+        read(_with_table(tmp_path, table))
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.value) == ("line 9002, column id", '"j4"')
+
+
+def test_whole_numbers_are_exact_up_to_the_largest_and_refused_beyond(tmp_path: Path) -> None:
+    largest = read(_with_table(tmp_path, HEADER + _rows(1, work=str(2**53))))
+    assert largest.jobs[0].work_seconds == 2**53
+    for beyond in (2**53 + 1, 2**63, 10**30):
+        with pytest.raises(ScenarioError, match="expected 9007199254740992 or less"):
+            read(_with_table(tmp_path, HEADER + _rows(1, work=str(beyond))))
+    assert read(_with_table(tmp_path, HEADER + _rows(1, gb="12345.6789012345"))).jobs[
+        0
+    ].data_gb == Decimal("12345.6789012345")
+
+
+@pytest.mark.parametrize("nodes", [(0, 8, 1), (1_000_001, 8, 0), (1, 1_025, 0)])
+def test_a_pool_has_at_most_a_million_nodes_of_1024_gpus(nodes: tuple[int, int, int]) -> None:
+    content = mapping()
+    content["pool"][0] |= {"nodes": nodes[0], "gpus_per_node": nodes[1]}
+    with pytest.raises(ScenarioError, match="or less" if not nodes[2] else "1 or more"):
+        parse(content)
+    content["pool"][0] |= {"nodes": 1_000_000, "gpus_per_node": 1_024}
+    assert parse(content).pools[0].gpus == 1_024_000_000
+
+
+def test_a_table_may_be_empty_but_not_without_a_header(tmp_path: Path) -> None:
+    assert len(read(_with_table(tmp_path, HEADER)).jobs) == 0
+    assert len(read(_with_table(tmp_path, HEADER + "\n\n")).jobs) == 0
+    with pytest.raises(ScenarioError, match="expected a column id"):
+        read(_with_table(tmp_path, ""))
+
+
+def test_a_table_that_is_no_text_or_no_parquet_is_refused(tmp_path: Path) -> None:
+    path = _with_table(tmp_path, "")
+    (tmp_path / "jobs.csv").write_bytes(HEADER.encode() + b"\xff\xfe\n")
+    with pytest.raises(ScenarioError, match="can't decode"):
+        read(path)
+    (tmp_path / "jobs.parquet").write_bytes(b"no parquet")
+    path.write_text(path.read_text().replace("jobs.csv", "jobs.parquet"))
+    with pytest.raises(ScenarioError, match=r"jobs\.parquet: cannot be read"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "expected"),
+    [
+        ("gpus", [8.0, 1.0], "line 1, column gpus = 8.0: expected a whole number"),
+        ("gpus", [8, None], "line 2, column gpus: is missing"),
+        ("gpus", [8, -1], "line 2, column gpus = -1: expected 1 or more"),
+        ("gpus", ["8", "1"], 'line 1, column gpus = "8": expected a whole number'),
+        ("gpus", [True, True], "line 1, column gpus = true: expected a whole number"),
+        ("id", [1, 2], "line 1, column id = 1: expected text"),
+        ("id", ["a", ""], 'line 2, column id = "": expected text that is not empty'),
+        ("project", ["speech", None], "line 2, column project: is missing"),
+        ("data_gb", ["1", "2"], "expected a number, without quotation marks"),
+        ("pools", [["h100"], []], "line 2, column pools = []: expected at least one"),
+        ("pools", [[1], [2]], "column pools"),
+    ],
+)
+def test_a_wrong_value_of_a_parquet_table_is_named(
+    tmp_path: Path, column: str, values: list[Any], expected: str
+) -> None:
+    path = _with_table(tmp_path, "")
+    path.write_text(path.read_text().replace("jobs.csv", "jobs.parquet"))
+    columns: dict[str, list[Any]] = {
+        "id": ["a", "b"],
+        "submit_seconds": [0, 1],
+        "project": ["speech"] * 2,
+        "lane": ["primary"] * 2,
+        "gpus": [8, 8],
+        "work_seconds": [60, 60],
+        "limit_seconds": [None, 7],
+        "pools": [["h100"], None],
+        "data_gb": [0.1, float("nan")],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "jobs.parquet")
+    first, second = read(path).jobs
+    assert (first.limit_seconds, first.pools, first.data_gb) == (None, ("h100",), Decimal("0.1"))
+    assert (second.limit_seconds, second.pools, second.data_gb) == (7, None, Decimal(0))
+    pq.write_table(pa.table(columns | {column: values}), tmp_path / "jobs.parquet")
+    with pytest.raises(ScenarioError) as caught:
+        read(path)
+    assert expected in str(caught.value)
+
+
+def test_reading_tells_how_far_it_is(tmp_path: Path) -> None:
+    told: list[int] = []
+    scenario = read(_with_table(tmp_path, HEADER + _rows(250_000)), progress=told.append)
+    assert len(scenario.jobs) == 250_000
+    assert len(told) == 2
+    assert 100_000 <= told[0] < told[1] <= 250_000
+
+
+def test_five_thousand_pools_and_a_quota_for_nobody() -> None:
+    content = mapping()
+    (pool,) = content["pool"][:1]
+    content["pool"] = [pool | {"name": f"p{i}"} for i in range(5000)]
+    content["quota"] = [{"project": "speech", "pool": f"p{i}", "nominal": 0} for i in range(5000)]
+    assert len(parse(content).pools) == 5000
+    content["quota"].append({"project": "speech", "pool": "gone", "nominal": 0})
+    with pytest.raises(ScenarioError, match=r'quota\[5000\]\.pool = "gone"'):
+        parse(content)
