@@ -17,7 +17,7 @@ from planner.compare import Comparison, compare
 from planner.description.problems import ScenarioError
 from planner.explain import LANGUAGES, explain, explain_order
 from planner.measures import fairness, goodput, ledger, locality, waits
-from planner.scenario import read
+from planner.scenario import Scenario, read
 from planner.simulation import ENGINES
 from planner.trace import Trace
 
@@ -31,6 +31,23 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
         for _, column in frame.astype(object).items()
     ]
     return [dict(zip(frame.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _read(path: Path) -> Scenario:
+    if not sys.stderr.isatty():
+        return read(path)
+    told = False
+
+    def tell(rows: int) -> None:
+        nonlocal told
+        told = True
+        print(f"\r{path}: {rows:,} jobs read", end="", file=sys.stderr, flush=True)
+
+    try:
+        return read(path, progress=tell)
+    finally:
+        if told:
+            print(file=sys.stderr)
 
 
 def _measures(trace: Trace) -> dict[str, Any]:
@@ -47,7 +64,7 @@ def _measures(trace: Trace) -> dict[str, Any]:
 
 
 def _simulate(arguments: argparse.Namespace) -> None:
-    trace = simulate(read(arguments.scenario), engine=arguments.engine)
+    trace = simulate(_read(arguments.scenario), engine=arguments.engine)
     if arguments.json:
         content = {
             "scenario": trace.scenario.name,
@@ -69,7 +86,7 @@ def _simulate(arguments: argparse.Namespace) -> None:
 
 
 def _compare(arguments: argparse.Namespace) -> None:
-    baseline, proposal = read(arguments.baseline), read(arguments.proposal)
+    baseline, proposal = _read(arguments.baseline), _read(arguments.proposal)
 
     def tell(done: int, total: int) -> None:
         if sys.stderr.isatty():
@@ -106,7 +123,7 @@ def _show(comparison: Comparison) -> None:
 
 
 def _explain(arguments: argparse.Namespace) -> None:
-    scenario, job, at = read(arguments.scenario), arguments.job, arguments.at
+    scenario, job, at = _read(arguments.scenario), arguments.job, arguments.at
     if arguments.before is None:
         explanation = explain(scenario, job, at_seconds=at)
     else:
@@ -118,7 +135,7 @@ def _explain(arguments: argparse.Namespace) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    scenario = read(arguments.scenario)
+    scenario = _read(arguments.scenario)
     print(
         f"{scenario.name}: {len(scenario.pools)} pools, {len(scenario.projects)} projects, "
         f"{len(scenario.lanes)} lanes, {len(scenario.jobs)} jobs: nothing wrong"
