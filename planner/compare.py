@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from planner.description.record import Scenario
@@ -195,35 +196,47 @@ def _run(scenario: Scenario, drawn: Sequence[int], horizon: int) -> pd.DataFrame
     return waits.each(trace)
 
 
+# What the jobs are grouped by, one table of figures each.
+_GROUPINGS = (("project", "tenant", "lane"), ("lane",), ("project", "tenant"), ())
+
+
 def _figures(jobs: pd.DataFrame, days: int, warmup_days: int) -> Iterator[tuple[Cell, Figure]]:
     measured = jobs[jobs["submit_seconds"] >= warmup_days * DAY]
     weekly = WEEK_DAYS / days
-    columns = ("project", "tenant", "lane", "seconds", "still", "lost_gpu_seconds", "staged_gb")
-    rows = list(zip(*(measured[column].tolist() for column in columns), strict=True))
-    groups: dict[tuple[str | None, str | None, str | None], list[Any]] = {}
-    for row in rows:
-        project, tenant, lane = row[:3]
-        for key in (
-            (project, tenant, lane),
-            (None, None, lane),
-            (project, tenant, None),
-            (None, None, None),
-        ):
-            groups.setdefault(key, []).append(row[3:])
-    for (project, tenant, lane), members in groups.items():
-        about = {"project": project, "tenant": tenant, "lane": lane}
-        seconds, still, lost, staged = zip(*members, strict=True)
-        ordered, count, waiting = sorted(seconds), len(members), any(still)
-        if lane is not None:
-            for name, share in (("wait_p95_seconds", 95), ("wait_p50_seconds", 50)):
-                wait = float(ordered[-(-share * count // 100) - 1])
-                yield Cell(name, "seconds", **about), Figure(wait, count, waiting)
-        if (project is None) == (lane is None):
-            cell = Cell("lost_gpu_seconds_per_week", "gpu_seconds", **about)
-            yield cell, Figure(float(sum(lost)) * weekly, count)
-        if lane is None:
-            cell = Cell("staged_gb_per_week", "gb", **about)
-            yield cell, Figure(float(sum(staged)) * weekly, count)
+    seconds, still, lost, staged = (
+        measured[column].to_numpy(dtype=np.float64)
+        for column in ("seconds", "still", "lost_gpu_seconds", "staged_gb")
+    )
+    for keys in _GROUPINGS if len(measured) else ():
+        group, abouts = _groups(measured, keys)
+        counts = np.bincount(group)
+        ordered, ends = seconds[np.lexsort((seconds, group))], np.cumsum(counts)
+        # Added up in the order of the jobs, so that the last digit is the same everywhere.
+        sums = (np.bincount(group, weights=column).tolist() for column in (still, lost, staged))
+        rows = zip(abouts, counts.tolist(), ends.tolist(), *sums, strict=True)
+        for about, count, end, waiting, lost_sum, staged_sum in rows:
+            if "lane" in keys:
+                for name, share in (("wait_p95_seconds", 95), ("wait_p50_seconds", 50)):
+                    wait = float(ordered[end - count + -(-share * count // 100) - 1])
+                    yield Cell(name, "seconds", **about), Figure(wait, count, waiting > 0)
+            if ("project" in keys) == ("lane" in keys):
+                cell = Cell("lost_gpu_seconds_per_week", "gpu_seconds", **about)
+                yield cell, Figure(lost_sum * weekly, count)
+            if "lane" not in keys:
+                cell = Cell("staged_gb_per_week", "gb", **about)
+                yield cell, Figure(staged_sum * weekly, count)
+
+
+def _groups(
+    measured: pd.DataFrame, keys: Sequence[str]
+) -> tuple[np.ndarray[Any, np.dtype[np.int64]], list[dict[str, str]]]:
+    """Return the group of each job, and what the jobs of each group have in common."""
+    if not keys:
+        return np.zeros(len(measured), dtype=np.int64), [{}]
+    group = measured.groupby(list(keys), sort=False).ngroup().to_numpy(dtype=np.int64)
+    firsts = np.unique(group, return_index=True)[1]
+    names = (measured[key].iloc[firsts].tolist() for key in keys)
+    return group, [dict(zip(keys, row, strict=True)) for row in zip(*names, strict=True)]
 
 
 def _promises(scenario: Scenario) -> Iterator[tuple[Cell, float]]:
