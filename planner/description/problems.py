@@ -41,6 +41,12 @@ class Problems:
         if len(self.kept) < KEPT:
             self.kept.append(problem)
 
+    def count_more(self, number: int) -> bool:
+        """Only count so many, if no more are kept; say whether it was done."""
+        full = len(self.kept) == KEPT
+        self.count += number if full else 0
+        return full
+
     def extend(self, problems: Iterable[Problem] | Problems) -> None:
         """Add those of another find."""
         if isinstance(problems, Problems):

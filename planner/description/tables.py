@@ -152,9 +152,13 @@ class _Columns:
         ids = cells["id"].to_pylist()
         bad |= np.fromiter((_name(each) is None for each in ids), bool, count=rows)
         good = ~bad
-        for row in np.flatnonzero(bad).tolist():
+        suspects = np.flatnonzero(bad)
+        taken = {name: column.take(suspects).to_pylist() for name, column in cells.items()}
+        for number, row in enumerate(suspects.tolist()):
             ids[row] = ""
-            judged = self._judge(chunk, row)
+            judged = self._judge(
+                {name: column[number] for name, column in taken.items()}, chunk.lines[row]
+            )
             if judged is not None:
                 good[row] = True
                 ids[row] = judged.id
@@ -181,16 +185,14 @@ class _Columns:
         except ValidationError:
             return None  # each such row is judged, and named with its line
 
-    def _judge(self, chunk: Chunk, row: int) -> JobRow | None:
-        content = {}
-        for name, cells in chunk.cells.items():
-            value = self.cell(name, cells[row].as_py())
-            if value is not None:
-                content[name] = value
+    def _judge(self, cells: dict[str, Any], line: int) -> JobRow | None:
+        values = {name: self.cell(name, cell) for name, cell in cells.items()}
+        content = {name: value for name, value in values.items() if value is not None}
         try:
             return JobRow.model_validate(content, context=_JUDGED)
         except ValidationError as error:
-            line = chunk.lines[row]
+            if self.problems.count_more(error.error_count()):
+                return None  # to say what is wrong takes longer than to find it
             for problem in problems_of(error, self.source):
                 where = f"line {line}, column {problem.path}"
                 self.problems.append(
