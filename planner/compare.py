@@ -25,6 +25,7 @@ from planner.measures import waits
 from planner.resampling import DAY, compose, draw, observed_days, resample
 from planner.simulation import simulate
 from planner.version import PLANNER_VERSION
+from planner.work import Numbers
 
 WEEK_DAYS = 7
 FEWEST_JOBS = 5  # in a replication, on average: below it a percentile says next to nothing
@@ -229,7 +230,7 @@ def _figures(jobs: pd.DataFrame, days: int, warmup_days: int) -> Iterator[tuple[
 
 def _groups(
     measured: pd.DataFrame, keys: Sequence[str]
-) -> tuple[np.ndarray[Any, np.dtype[np.int64]], list[dict[str, str]]]:
+) -> tuple[Numbers, list[dict[str, str]]]:
     """Return the group of each job, and what the jobs of each group have in common."""
     if not keys:
         return np.zeros(len(measured), dtype=np.int64), [{}]
