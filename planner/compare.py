@@ -228,9 +228,7 @@ def _figures(jobs: pd.DataFrame, days: int, warmup_days: int) -> Iterator[tuple[
                 yield cell, Figure(staged_sum * weekly, count)
 
 
-def _groups(
-    measured: pd.DataFrame, keys: Sequence[str]
-) -> tuple[Numbers, list[dict[str, str]]]:
+def _groups(measured: pd.DataFrame, keys: Sequence[str]) -> tuple[Numbers, list[dict[str, str]]]:
     """Return the group of each job, and what the jobs of each group have in common."""
     if not keys:
         return np.zeros(len(measured), dtype=np.int64), [{}]
