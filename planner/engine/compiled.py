@@ -137,7 +137,7 @@ def tell(scenario: Scenario, state: k.State) -> Trace:
         attempts=attempts,
         evictions=_evictions(state, by_time),
         total_wait=total[position],
-        spells=_Spells(spells, state.log[: int(state.st[k.LOG])]),
+        spells=_Spells(spells, state.log[: int(state.st[k.LOG])], by_time),
     )
     return Trace(scenario, end, records)
 
@@ -242,16 +242,22 @@ def _evictions(state: k.State, attempts: Numbers) -> EvictionRecords:
 class _Spells:
     """The spells as the kernel keeps them: those of one shape share a log of reasons."""
 
-    def __init__(self, spells: Numbers, log: Numbers) -> None:
-        self.spells, self.log = spells, log
+    def __init__(self, spells: Numbers, log: Numbers, attempts: Numbers) -> None:
+        self.spells, self.log, self.attempts = spells, log, attempts
 
     def __call__(self) -> SpellRecords:
         job, start, end, reason = spell_out(self.spells, self.log)
         sorting = np.lexsort((start, job))
         job, start, end = job[sorting], start[sorting], end[sorting]
         reason = _REASONS[reason[sorting]]
-        # A spell goes on where the one before it ends for the same reason.
+        # A spell goes on where the one before it ends for the same reason, unless an attempt of
+        # no length lies between.
         goes_on = (job[1:] == job[:-1]) & (start[1:] == end[:-1]) & (reason[1:] == reason[:-1])
+        at = np.flatnonzero(goes_on) + 1
+        begun = self.attempts[np.isin(self.attempts["job"], job[at])]
+        starts = set(zip(begun["job"].tolist(), begun["start"].tolist(), strict=True))
+        for place in at.tolist():
+            goes_on[place - 1] = (int(job[place]), int(start[place])) not in starts
         first = np.flatnonzero(np.concatenate(([True], ~goes_on)) if len(job) else [])
         last = np.concatenate((first[1:] - 1, [len(job) - 1])).astype(int)[: len(first)]
         return SpellRecords(job[first], start[first], end[last], reason[first])

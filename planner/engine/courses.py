@@ -83,6 +83,7 @@ class Course:
         "region",
         "saved",
         "shares",
+        "spelled_attempts",
         "spells",
         "staged_in",
         "state",
@@ -113,6 +114,7 @@ class Course:
         self.shares: list[Share] = []
         # Waiting
         self.spells: list[Spell] = []
+        self.spelled_attempts = 0  # how many there had been when the last spell was written
         self.phase_start = 0
         self.phase_reason: Reason | None = None  # None: what the history of its shape says
         self.history: History
@@ -135,10 +137,12 @@ class Course:
         self.phase_start = now
 
     def _wrote(self, start: int, end: int, reason: Reason) -> None:
-        """Write down a spell; it goes on where the last one ends for the same reason."""
-        if self.spells and self.spells[-1][1:] == (start, reason):
+        """Write down a spell; it goes on where one of the same wait ends for the same reason."""
+        same_wait = self.spelled_attempts == len(self.attempts)
+        if same_wait and self.spells and self.spells[-1][1:] == (start, reason):
             start = self.spells.pop()[0]
         self.spells.append((start, end, reason))
+        self.spelled_attempts = len(self.attempts)
 
     # --- Attempts ----------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ NO_COMPILER = (
     "A package has to be built here and there is no C compiler. "
     "On Debian or Ubuntu: apt install build-essential python3-dev"
 )
-NO_SPACE = "The disk is full: the packages need about 700 MB."
+NO_SPACE = "The disk is full: the packages need about 1 GB."
 NO_WHEEL = (
     "A pinned package does not exist for this machine or this Python. "
     "Use CPython 3.11 to 3.14 on Linux or macOS."

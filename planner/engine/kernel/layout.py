@@ -104,13 +104,8 @@ ENDED, MORE_ROOM, TOO_LONG = range(3)
     HORIZON,
     LAST_SECOND,
     LANES,
-    REGIONS,
-    DOMAINS,
-    STORAGES,
-    POOLS,
-    JOBS,
     RULES,
-) = range(14)
+) = range(9)
 
 
 # Weights and constants of the multifactor score, by place in `multifactor`.
