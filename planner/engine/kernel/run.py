@@ -52,7 +52,7 @@ from planner.engine.kernel.layout import (
     jit,
 )
 from planner.engine.kernel.passes import lane_pass
-from planner.engine.kernel.queues import enter, pool_changed, pool_may_admit, spell
+from planner.engine.kernel.queues import enter, pool_changed, pool_may_admit, spell, uses_scores
 from planner.engine.kernel.reasons import note_reasons
 from planner.engine.kernel.scores import age_usage
 from planner.policy import multifactor
@@ -165,6 +165,36 @@ def _after_pass(s: State, now: int, looked_at: int) -> None:
 
 
 @jit
+def _quiet(s: State, now: int) -> bool:
+    """Say whether a pass would find nobody to admit who was not refused before."""
+    st = s.st
+    if st[CHANGED] > 0 or st[FRESH] > 0 or st[RELEASED] > 0 or uses_scores(s):
+        return False
+    for lane in range(s.lanes.size):
+        if s.lanes[lane].ask_from <= now:  # somebody's protection has run out
+            return False
+    return True
+
+
+@jit
+def _pass(s: State, now: int) -> None:
+    """Admit whom the state allows, lane by lane."""
+    st = s.st
+    evictions, attempts = st[EVICTIONS], st[ATTEMPTS]
+    for place in range(s.lane_order.size):
+        lane = s.lane_order[place]
+        if s.lanes[lane].n > 0:
+            if s.rule[EASY]:
+                easy_lane_pass(s, place, now)
+            else:
+                lane_pass(s, lane, now)
+    # What an eviction has given back, or a new borrower, may let in somebody of a lane already
+    # looked at: then the lists stay for the next pass.
+    borrows = s.rule[RECLAIMS] != RECLAIM_NEVER and st[ATTEMPTS] != attempts
+    _after_pass(s, now, st[EVICTIONS] == evictions and not borrows)
+
+
+@jit
 def _has_room(s: State) -> bool:
     """Say whether the records have room for whatever the next step may write."""
     st = s.st
@@ -212,19 +242,9 @@ def _entry(sources: int) -> Any:
                 st[PHASE] = PASS_NEXT
             if not _has_room(s):
                 return MORE_ROOM
-            now, evictions, attempts = st[NOW], st[EVICTIONS], st[ATTEMPTS]
-            for place in range(s.lane_order.size):  # the pass: lanes by rank
-                lane = s.lane_order[place]
-                if s.lanes[lane].n > 0:
-                    if s.rule[EASY]:
-                        easy_lane_pass(s, place, now)
-                    else:
-                        lane_pass(s, lane, now)
-            # What an eviction has given back, or a new borrower, may let in somebody of a lane
-            # already looked at: then the lists stay for the next pass.
-            borrows = s.rule[RECLAIMS] != RECLAIM_NEVER and st[ATTEMPTS] != attempts
-            _after_pass(s, now, st[EVICTIONS] == evictions and not borrows)
-            note_reasons(s, now)
+            if s.rule[EASY] or not _quiet(s, st[NOW]):
+                _pass(s, st[NOW])
+            note_reasons(s, st[NOW])
             st[PHASE] = EVENTS_NEXT
 
     return steps

@@ -70,5 +70,5 @@ def score(s: State, job: int, now: int) -> float:
 def keep_score(s: State, job: int, attempt: int, now: int) -> None:
     """Keep the components with the decision they led to."""
     age, fair, size, lane = terms(s, job, now)
-    row = s.scores[attempt]
-    row[0], row[1], row[2], row[3] = age, fair, size, lane
+    s.scores[attempt, 0], s.scores[attempt, 1] = age, fair
+    s.scores[attempt, 2], s.scores[attempt, 3] = size, lane
