@@ -2,68 +2,156 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
-from planner.measures import goodput
-from planner.trace import Trace
+from planner.engine.columns import Columns
+from planner.engine.kernel.hours import Stretches, by_hour, plain
+from planner.trace import PARTS, Numbers, Trace
 
-HOUR = 3600
-
-
-def _by_hour(start: pd.Series[int], end: pd.Series[int]) -> tuple[pd.Index[int], pd.DataFrame]:
-    """Cut spans of seconds at full hours; return whose span each piece is, the hour, its length."""
-    first = start.to_numpy(dtype="int64")
-    last = end.to_numpy(dtype="int64")
-    pieces = np.where(last > first, (last - 1) // HOUR - first // HOUR + 1, 0)
-    owner = np.repeat(np.arange(len(first)), pieces)
-    offset = np.arange(len(owner)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    hour = (first[owner] // HOUR + offset) * HOUR
-    seconds = np.minimum(last[owner], hour + HOUR) - np.maximum(first[owner], hour)
-    return pd.Index(owner), pd.DataFrame({"hour_seconds": hour, "seconds": seconds})
+_USEFUL = PARTS.index("useful")
 
 
-def hourly(trace: Trace) -> pd.DataFrame:
-    """Return the GPU-seconds allocated and useful in each hour, by pool, project and lane.
+def hourly(trace: Trace, by: Sequence[str] = ("pool", "project", "lane")) -> pd.DataFrame:
+    """Return the GPU-seconds allocated, useful and waited for in each hour.
 
-    Columns: `hour_seconds` (the hour's first second), `pool`, `project`, `lane`,
-    `allocated_gpu_seconds` (exact), `useful_gpu_seconds` (an attempt's useful work, spread evenly
-    over the time after its staging and restart). Hours in which nothing was held have no row.
+    `by`: any of `pool`, `project`, `lane`. Columns: `hour_seconds` (the hour's first second),
+    those of `by`, `allocated_gpu_seconds`, `useful_gpu_seconds` (work that was kept, in the hour
+    it was done), `waiting_gpu_seconds` (asked for by jobs that waited, back-off and suspension
+    included; by pool: a job that may run in several waits at each of them, so pools do not add
+    up). All exact. Hours in which nothing was held or waited for have no row. ValueError beyond
+    a million hours.
     """
-    keys = ["hour_seconds", "pool", "project", "lane"]
-    sums = ["allocated_gpu_seconds", "useful_gpu_seconds"]
-    frame = goodput.attempts(trace)
-    start = frame["start_seconds"]
-    end = frame["end_seconds"].fillna(trace.end_seconds).astype("int64")
-    owner, held = _by_hour(start, end)
-    of = frame.iloc[owner].reset_index(drop=True)
-    held = held.assign(**{name: of[name] for name in keys[1:]})
-    held["allocated_gpu_seconds"] = held["seconds"] * of["gpus"]
+    groups = _Groups(trace, by)
+    found = {
+        "allocated_gpu_seconds": by_hour(_held(trace, groups)),
+        "useful_gpu_seconds": by_hour(_useful(trace, groups)),
+        "waiting_gpu_seconds": by_hour(_waiting(trace, groups)),
+    }
+    keys = pd.concat(
+        [pd.DataFrame({"hour": rows.hour, "group": rows.group}) for rows in found.values()]
+    )
+    table = keys.drop_duplicates().sort_values(["hour", "group"], ignore_index=True)
+    index = pd.MultiIndex.from_frame(table)
+    result = pd.DataFrame(
+        {"hour_seconds": table["hour"].to_numpy(), **groups.names(table["group"])}
+    )
+    for name, rows in found.items():
+        at = index.get_indexer(pd.MultiIndex.from_arrays([rows.hour, rows.group]))
+        column = np.zeros(len(table), np.int64)
+        column[at] = rows.gpu_seconds
+        result[name] = column
+    return result
 
-    before_work = frame["staging_gpu_seconds"] + frame["restart_gpu_seconds"]
-    at_work = start + before_work // frame["gpus"]
-    owner, worked = _by_hour(at_work, end)
-    of = frame.iloc[owner].reset_index(drop=True)
-    length = (end - at_work).iloc[owner].reset_index(drop=True)
-    worked = worked.assign(**{name: of[name] for name in keys[1:]})
-    worked["useful_gpu_seconds"] = of["useful_gpu_seconds"] * worked["seconds"] / length
 
-    both = pd.concat([held, worked], ignore_index=True)
-    result = both.groupby(keys, as_index=False)[sums].sum()
-    return result.astype({"allocated_gpu_seconds": "int64", "useful_gpu_seconds": "float64"})
+class _Groups:
+    """Numbers for the combinations of pool, project and lane that are told apart."""
+
+    def __init__(self, trace: Trace, by: Sequence[str]) -> None:
+        table, scenario = trace.scenario.table, trace.scenario
+        self.by_pool = "pool" in by
+        known: dict[str, tuple[Sequence[str], Numbers]] = {
+            "pool": ([pool.name for pool in scenario.pools], np.zeros(0, np.int64)),
+            "project": (table.project_names, table.project),
+            "lane": (table.lane_names, table.lane),
+        }
+        if unknown := set(by) - set(known):
+            raise ValueError(f"by: got {', '.join(sorted(unknown))}, expected some of {[*known]}")
+        self._parts = {name: known[name] for name in by}
+
+    def of(self, job: Numbers, pool: Numbers) -> Numbers:
+        """Return the group of each job in a pool; without pools among the parts, in any."""
+        group = np.zeros(len(job), np.int64)
+        for name, (words, codes) in self._parts.items():
+            group = group * len(words) + (pool if name == "pool" else codes[job])
+        return group
+
+    def names(self, groups: pd.Series[Any]) -> dict[str, pd.Series[Any]]:
+        """Return the columns that name the groups."""
+        rest, columns = groups.to_numpy(), {}
+        for name, (words, _) in reversed(self._parts.items()):
+            columns[name] = pd.Series(np.array(words, dtype=object)[rest % len(words)], dtype="str")
+            rest = rest // len(words)
+        return dict(reversed(columns.items()))
 
 
-def waiting_hourly(trace: Trace) -> pd.DataFrame:
-    """Return the GPU-seconds that jobs asked for and waited for in each hour.
+def _ends(trace: Trace) -> Numbers:
+    end = trace.records.attempts.end
+    return np.where(end < 0, trace.end_seconds, end)
 
-    Columns: `hour_seconds`, `lane`, `project`, `waiting_gpu_seconds` (exact; back-off and
-    suspension included). Hours in which nobody waited have no row.
-    """
-    jobs = trace.jobs[["id", "lane", "project", "gpus"]].rename(columns={"id": "job"})
-    frame = trace.spells.merge(jobs, on="job", how="left", validate="many_to_one")
-    owner, pieces = _by_hour(frame["start_seconds"], frame["end_seconds"])
-    of = frame.iloc[owner].reset_index(drop=True)
-    pieces = pieces.assign(lane=of["lane"], project=of["project"])
-    pieces["waiting_gpu_seconds"] = (pieces["seconds"] * of["gpus"]).astype("int64")
-    keys = ["hour_seconds", "lane", "project"]
-    return pieces.groupby(keys, as_index=False)[["waiting_gpu_seconds"]].sum()
+
+def _held(trace: Trace, groups: _Groups) -> Stretches:
+    rows = trace.records.attempts
+    gpus = trace.scenario.table.gpus[rows.job]
+    return plain(groups.of(rows.job, rows.pool), rows.start, _ends(trace), gpus)
+
+
+def _useful(trace: Trace, groups: _Groups) -> Stretches:
+    """Return the work that was kept: after staging and restart, between the checkpoints."""
+    table, rows = trace.scenario.table, trace.records.attempts
+    gpus = table.gpus[rows.job]
+    worked = rows.split[:, _USEFUL] > 0
+    job, pool = rows.job[worked], rows.pool[worked]
+    interval = table.checkpoint_interval_seconds[job]
+    start = (rows.start + rows.staging + rows.restart)[worked]
+    return Stretches(
+        group=groups.of(job, pool),
+        start=start,
+        end=_ends(trace)[worked],
+        gpus=gpus[worked],
+        interval=interval,
+        cycle=interval + _write_seconds(trace, job, pool),
+        most=(rows.split[:, _USEFUL] // gpus)[worked],
+    )
+
+
+def _write_seconds(trace: Trace, job: Numbers, pool: Numbers) -> Numbers:
+    """Return how long a checkpoint of each job takes from its pool."""
+    table, columns = trace.scenario.table, Columns(trace.scenario)
+    pools = len(trace.scenario.pools)
+    pairs, where = np.unique(table.kind[job].astype(np.int64) * pools + pool, return_inverse=True)
+    example = np.zeros(len(pairs), np.int64)
+    example[where] = job
+    seconds = [
+        columns.writing(table[one], pair % pools)
+        for one, pair in zip(example.tolist(), pairs.tolist(), strict=True)
+    ]
+    return np.array(seconds, np.int64)[where] if len(job) else np.zeros(0, np.int64)
+
+
+def _waiting(trace: Trace, groups: _Groups) -> Stretches:
+    rows = trace.records.spells()
+    job, start, end = rows.job, rows.start, rows.end
+    if not groups.by_pool:
+        return plain(groups.of(job, job), start, end, trace.scenario.table.gpus[job])
+    bounds, pools = _may_run_in(trace)
+    width = np.diff(bounds)[job]
+    spell = np.repeat(np.arange(len(job)), width)
+    offset = np.arange(len(spell)) - np.repeat(np.cumsum(width) - width, width)
+    job = job[spell]
+    gpus = trace.scenario.table.gpus[job]
+    pool = pools[bounds[job] + offset]
+    return plain(groups.of(job, pool), start[spell], end[spell], gpus)
+
+
+def _may_run_in(trace: Trace) -> tuple[Numbers, Numbers]:
+    """Return the pools that may ever hold each job: where its list begins, and all lists."""
+    table, columns = trace.scenario.table, Columns(trace.scenario)
+    accounts = columns.accounts()
+    sizes, number = pd.factorize(table.gpus)
+    key = table.project.astype(np.int64) * len(table.lane_names) + table.lane
+    key = (key * len(table.kinds) + table.kind) * max(1, len(number)) + sizes
+    codes, uniques = pd.factorize(key)
+    example = np.zeros(len(uniques), np.int64)
+    example[codes] = np.arange(len(codes))
+    lists = [columns.eligible(table[one], accounts)[0] for one in example.tolist()]
+    widths = np.array([len(pools) for pools in lists], np.int64)
+    flat = np.array([pool for pools in lists for pool in pools], np.int64)
+    firsts = np.cumsum(widths) - widths
+    width = widths[codes] if len(codes) else np.zeros(0, np.int64)
+    bounds = np.concatenate(([0], np.cumsum(width)))
+    at = np.repeat(firsts[codes] - bounds[:-1], width) + np.arange(int(bounds[-1]))
+    return bounds, flat[at]

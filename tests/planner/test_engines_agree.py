@@ -6,6 +6,8 @@ Run longer with `ENGINE_EXAMPLES=20000 pytest tests/planner/test_engines_agree.p
 import json
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,19 @@ def assert_one_schedule(scenario: Scenario) -> None:
 @given(scenario_mappings())
 def test_both_engines_leave_the_same_records(mapping: dict[str, Any]) -> None:
     assert_one_schedule(parse(mapping))
+
+
+def test_the_kernel_never_looks_beyond_the_ends_of_its_arrays() -> None:
+    # Compiled, it would read or write somebody else's memory without a word.
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.planner.plain_kernel", "0", "40"],
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 # Seeds of drawn scenarios in which the compiled engine once went another way.

@@ -2,9 +2,10 @@
 
 import dataclasses
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
+import numpy as np
 from hypothesis import HealthCheck, given, settings
 
 from planner import simulate
@@ -164,11 +165,31 @@ def test_hours_add_up_to_what_was_held_and_waited(mapping: dict[str, Any]) -> No
     held = goodput.attempts(trace)
     hourly = use.hourly(trace)
     assert hourly["allocated_gpu_seconds"].sum() == held["held_gpu_seconds"].sum()
-    useful = hourly["useful_gpu_seconds"].sum()
-    assert abs(useful - held["useful_gpu_seconds"].sum()) < 1e-3
-    waiting = use.waiting_hourly(trace)["waiting_gpu_seconds"].sum()
+    assert hourly["useful_gpu_seconds"].sum() == held["useful_gpu_seconds"].sum()
+    assert (hourly["useful_gpu_seconds"] <= hourly["allocated_gpu_seconds"]).all()
+    waiting = use.hourly(trace, by=("lane",))["waiting_gpu_seconds"].sum()
     jobs = trace.jobs
     assert waiting == (jobs["total_wait_seconds"] * jobs["gpus"]).sum()
+
+
+@settings(max_examples=40, deadline=None)
+@given(scenario_mappings())
+def test_hours_are_what_counting_second_by_second_gives(mapping: dict[str, Any]) -> None:
+    trace = simulate(parse(mapping))
+    expected: Counter[tuple[int, str, str]] = Counter()
+    lane_of = dict(zip(trace.jobs["id"], trace.jobs["lane"], strict=True))
+    gpus_of = dict(zip(trace.jobs["id"], trace.jobs["gpus"], strict=True))
+    for row in records(trace.attempts):
+        end = trace.end_seconds if row["end_seconds"] is None else row["end_seconds"]
+        hours = np.arange(row["start_seconds"], end) // 3600 * 3600
+        for hour, seconds in zip(*np.unique(hours, return_counts=True), strict=True):
+            expected[int(hour), row["pool"], lane_of[row["job"]]] += seconds * gpus_of[row["job"]]
+    rows = records(use.hourly(trace, by=("pool", "lane")))
+    found = {
+        (row["hour_seconds"], row["pool"], row["lane"]): row["allocated_gpu_seconds"]
+        for row in rows
+    }
+    assert {key: value for key, value in found.items() if value} == expected
 
 
 @settings(max_examples=60, deadline=None)

@@ -149,11 +149,56 @@ def test_use_is_cut_at_full_hours() -> None:
 def test_waiting_is_cut_at_full_hours() -> None:
     jobs = [job("a", gpus=8, work=4000), job("b", submit=3000, gpus=4, work=1)]
     trace = simulate(scenario(*jobs, quota=NO_BORROWING))
-    rows = records(use.waiting_hourly(trace))
+    rows = records(use.hourly(trace, by=("lane",)))
     assert [(row["hour_seconds"], row["waiting_gpu_seconds"]) for row in rows] == [
         (0, 4 * 600),
         (3600, 4 * 400),
     ]
+
+
+def test_useful_work_stands_in_the_hour_it_was_done() -> None:
+    # 10 minutes of work, then 5 of writing: at 3600 s four of them are over, at 7200 s eight.
+    run = job("a", gpus=2, work=5400, checkpoint_interval_seconds=600, checkpoint_gb=450)
+    trace = simulate(scenario(run))
+    rows = records(use.hourly(trace))
+    assert [(row["useful_gpu_seconds"], row["allocated_gpu_seconds"]) for row in rows] == [
+        (2 * 2400, 2 * 3600),
+        (2 * 2400, 2 * 3600),
+        (2 * 600, 2 * 600),
+    ]
+
+
+def test_a_job_waits_at_every_pool_that_may_hold_it() -> None:
+    like = {"domain": "tokyo-a", "accelerator": "H100", "nodes": 1, "gpus_per_node": 8}
+    quota = [
+        {"project": "speech", "pool": name, "nominal": 8, "borrowing_limit": 0}
+        for name in ("a", "b")
+    ]
+    trace = simulate(
+        scenario(
+            *[job("1", gpus=8), job("2", gpus=8), job("3", gpus=2, work=1)],
+            pool=[{"name": name} | like for name in ("a", "b")],
+            quota=quota,
+        )
+    )
+    rows = records(use.hourly(trace, by=("pool", "lane")))
+    assert [(row["pool"], row["waiting_gpu_seconds"]) for row in rows] == [
+        ("a", 2 * 100),
+        ("b", 2 * 100),
+    ]
+    (together,) = records(use.hourly(trace, by=()))
+    assert together["waiting_gpu_seconds"] == 2 * 100
+
+
+def test_hours_beyond_a_century_are_refused_in_words() -> None:
+    trace = simulate(scenario(job("a", gpus=1, work=1 << 50)))
+    with pytest.raises(ValueError, match="expected at most 1,000,000"):
+        use.hourly(trace)
+
+
+def test_an_unknown_part_is_refused() -> None:
+    with pytest.raises(ValueError, match="got colour"):
+        use.hourly(simulate(scenario(job("a"))), by=("colour",))
 
 
 def test_a_run_without_jobs_has_empty_measures() -> None:
@@ -166,7 +211,6 @@ def test_a_run_without_jobs_has_empty_measures() -> None:
         locality.by_project(trace),
         locality.by_link(trace),
         use.hourly(trace),
-        use.waiting_hourly(trace),
     ]
     assert [len(frame) for frame in frames] == [0] * len(frames)
     assert [row["delivered_gpu_seconds"] for row in records(fairness.delivered(trace))] == [0, 0]

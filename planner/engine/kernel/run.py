@@ -170,7 +170,7 @@ def _quiet(s: State, now: int) -> bool:
     st = s.st
     if st[CHANGED] > 0 or st[FRESH] > 0 or st[RELEASED] > 0 or uses_scores(s):
         return False
-    for lane in range(s.lanes.size):
+    for lane in range(s.lanes.size):  # noqa: SIM110 - Numba has no all()
         if s.lanes[lane].ask_from <= now:  # somebody's protection has run out
             return False
     return True
