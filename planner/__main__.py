@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -157,7 +158,11 @@ def _bench(arguments: argparse.Namespace) -> None:
 
 
 def _warm(_arguments: argparse.Namespace) -> None:
+    words = "Compiling the engine: half a minute, once for a version of the code.\n"
+    said = threading.Timer(2, sys.stderr.write, (words,))  # from the cache it takes less
+    said.start()
     benchmarks.warm()
+    said.cancel()
 
 
 def _write(path: Path, text: str) -> None:

@@ -128,16 +128,16 @@ class Sentence(NamedTuple):
 SENTENCES: Mapping[Reason, Sentence] = MappingProxyType(
     {
         Reason.WAITING_FOR_QUOTA: Sentence(
-            "The project holds all the GPUs its quota and its cohort can give it at the moment.",
-            "プロジェクトのクォータと、コホートから借りられる分を使い切っているため、空きを待っています。",
+            "The project's quota and its cohort have fewer GPUs left than this job asks for.",
+            "プロジェクトのクォータとコホートの残りが、このジョブの要求するGPU数に足りません。",
         ),
         Reason.BORROWING_LIMIT_REACHED: Sentence(
-            "The project has borrowed as many GPUs as its borrowing limit allows.",
-            "プロジェクトが借りられるGPU数の上限(借用上限)に達しています。",
+            "With this job the project would borrow more GPUs than its borrowing limit allows.",
+            "このジョブを実行すると、プロジェクトの借用上限を超えます。",
         ),
         Reason.LANE_LIMIT_REACHED: Sentence(
-            "The project holds as many GPUs in this lane as it has been assigned.",
-            "このレーンでプロジェクトに割り当てられたGPU数の上限に達しています。",
+            "With this job the project would hold more GPUs in this lane than it has been assigned.",
+            "このジョブを実行すると、このレーンでプロジェクトに割り当てられたGPU数の上限を超えます。",
         ),
         Reason.WAITING_FOR_CAPACITY: Sentence(
             "The quota is there, but too few GPUs are free.",

@@ -95,11 +95,11 @@ WAITS: dict[Reason, tuple[Scenario, str, str]] = {
         ),
         ("Lane primary is a strict queue: of project speech only the first job, b, is "
          "tried, and it "
-        "waits. WaitingForQuota: The project holds all the GPUs its quota and its cohort can give "
-        "it at the moment."),
+        "waits. WaitingForQuota: The project's quota and its cohort have fewer GPUs left than this "
+        "job asks for."),
         ("レーンprimaryは厳密な順序のキュー(strict)で、プロジェクトspeechの先頭のジョブbだけが検討され、"
-        "それが待機中です。WaitingForQuota: プロジェクトのクォータと、コホートから借りられる分を"
-        "使い切っているため、空きを待っています。"),
+        "それが待機中です。WaitingForQuota: プロジェクトのクォータとコホートの残りが、"
+        "このジョブの要求するGPU数に足りません。"),
     ),
     Reason.BACKING_OFF: (
         scenario(

@@ -279,9 +279,8 @@ def test_who_is_not_the_head_of_its_strict_line_is_not_tried() -> None:
         (
             "  Lane primary is a strict queue: of project speech only the first job, "
             "head, is tried, "
-            "and it waits. WaitingForQuota: The project holds all the GPUs its quota and "
-            "its cohort "
-            "can give it at the moment."
+            "and it waits. WaitingForQuota: The project's quota and its cohort have fewer "
+            "GPUs left than this job asks for."
         ),
     ]
     assert ja[1] == "kのほうが先でしたが、検討されませんでした。"
@@ -412,7 +411,7 @@ def test_a_job_that_has_not_started_is_told_so_and_why() -> None:
         (
             "j waited at second 20 (2026-11-30 00:00:20+09:00), since second 5. "
             "WaitingForQuota: The "
-            "project holds all the GPUs its quota and its cohort can give it at the moment."
+            "project's quota and its cohort have fewer GPUs left than this job asks for."
         ),
     ]
 
