@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from fractions import Fraction
 from typing import NamedTuple
 
 
-def ceil_ratio(numerator: Fraction | Decimal, denominator: Decimal) -> int:
-    """Divide exactly and round up to a whole number."""
-    exact = Fraction(numerator) / Fraction(denominator)
-    return -(-exact.numerator // exact.denominator)
+def ceil_ratio(numerator: Decimal, denominator: Decimal, times: int = 1) -> int:
+    """Divide exactly, multiply, and round up to a whole number."""
+    above, below = numerator.as_integer_ratio()
+    num, den = denominator.as_integer_ratio()
+    return -(-above * den * times // (below * num))
 
 
 def staging_seconds(data_gb: Decimal, gbps: Decimal) -> int:
     """Return how long the data take over the link."""
-    return ceil_ratio(Fraction(data_gb) * 8, gbps)
+    return ceil_ratio(data_gb, gbps, times=8)
 
 
 def write_seconds(checkpoint_gb: Decimal, write_gb_per_second: Decimal | None) -> int:
