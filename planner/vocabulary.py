@@ -136,7 +136,7 @@ SENTENCES: Mapping[Reason, Sentence] = MappingProxyType(
             "このジョブを実行すると、プロジェクトの借用上限を超えます。",
         ),
         Reason.LANE_LIMIT_REACHED: Sentence(
-            "With this job the project would hold more GPUs in this lane than it has been assigned.",
+            "With this job the project would hold more GPUs in this lane than it is assigned.",
             "このジョブを実行すると、このレーンでプロジェクトに割り当てられたGPU数の上限を超えます。",
         ),
         Reason.WAITING_FOR_CAPACITY: Sentence(

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import simpy
 
-from planner import benchmarks
+from planner import benchmarks, simulate
+from planner.measures import use
 from planner.workload import busy_fleet, one_pool
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +48,8 @@ def compilation() -> Iterator[Line]:
     )
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+        # Else libraries that were installed without bytecode are read as source each time.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
 
         def first_call() -> float:
             done = subprocess.run(
@@ -84,6 +87,14 @@ def fleet() -> Iterator[Line]:
     crowding = crowded.seconds_per_event / small.seconds_per_event
     yield Line("engine, 150 % load for 90 %", f"{crowding:.2f} ×", "time for each event")
     both = benchmarks.both_cores(100_000, time.perf_counter, times=TIMES)
+    trace = simulate(busy_fleet(1_000_000))
+    start = time.perf_counter()
+    rows = len(use.hourly(trace, by=("pool", "lane")))
+    yield Line(
+        "engine, hours of 1000000 jobs",
+        f"{time.perf_counter() - start:.2f} s",
+        f"allocated, useful, waiting by pool and lane: {rows:,} rows, once",
+    )
     yield Line("engine, two threads", f"{both:.2f} ×", "as much in a time as one")
 
 

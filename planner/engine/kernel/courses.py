@@ -31,6 +31,7 @@ from planner.engine.kernel.layout import (
     SUSPENDED_STATE,
     WAITING,
     State,
+    inlined,
     jit,
 )
 from planner.engine.kernel.nodes import give, take
@@ -119,7 +120,7 @@ def staging(s: State, job: int, p: int) -> int:
     return seconds
 
 
-@jit
+@inlined
 def _planned(s: State, job: int, p: int, before: int) -> int:
     """Return how long the attempt takes if nothing interrupts it; `before`: staging, restart."""
     left = s.work[job] - s.jobs[job].saved
@@ -227,7 +228,7 @@ def _stop(s: State, job: int) -> None:
     _occupy(s, job, -gpus)
 
 
-@jit
+@inlined
 def complete(s: State, a: int, now: int) -> None:
     """End a job: all its work is done."""
     attempt = s.attempts[a]

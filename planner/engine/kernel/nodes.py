@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.engine.kernel.layout import State, jit
+from planner.engine.kernel.layout import State, inlined, jit
 
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
@@ -68,7 +68,7 @@ def nodes_fit(s: State, p: int, gpus: int) -> bool:
     return False
 
 
-@jit
+@inlined
 def take(s: State, p: int, job: int, gpus: int) -> None:
     """Give the gang its nodes, and remember which."""
     pool, j = s.pools[p], s.jobs[job]

@@ -27,6 +27,7 @@ from planner.engine.kernel.layout import (
     RECLAIMS,
     RELEASED,
     State,
+    inlined,
     jit,
 )
 from planner.engine.kernel.nodes import nodes_fit
@@ -55,7 +56,7 @@ def place_of(s: State, job: int, i: int) -> tuple[int, int, int]:
     return s.domain_use[shape.project, pool.domain], -free, 0
 
 
-@jit
+@inlined
 def _first_that_fits(s: State, job: int) -> int:
     """Return the place of the shape where the job fits now and would go first; -1: none."""
     shape = s.shapes[s.jobs[job].shape_id]
@@ -285,7 +286,7 @@ def _drop(s: State, k: int) -> None:
     s.candidates[k] = s.candidates[s.st[CANDIDATES]]
 
 
-@jit
+@inlined
 def admit(s: State, job: int, now: int) -> bool:
     """Start a job where it fits, or where others can be displaced for it."""
     i = _first_that_fits(s, job)

@@ -25,6 +25,7 @@ from planner.engine.kernel.layout import (
     TO_NOTE,
     WAITERS,
     State,
+    inlined,
     jit,
 )
 
@@ -56,7 +57,7 @@ def pool_may_admit(s: State, p: int) -> None:
         s.st[CHANGED] += 1
 
 
-@jit
+@inlined
 def lane_use_changed(s: State, q: int, gpus: int) -> None:
     """Count what the project holds in the lane."""
     queue = s.queues[q]
@@ -72,7 +73,7 @@ def lane_use_changed(s: State, q: int, gpus: int) -> None:
             s.st[RELEASED] += 1
 
 
-@jit
+@inlined
 def row_changed(s: State, r: int) -> None:
     """Note that the project's own use of the pool has changed."""
     row = s.rows[r]
@@ -119,7 +120,7 @@ def activate(s: State, g: int) -> None:
     _kin_enters(s, shape.kin)
 
 
-@jit
+@inlined
 def _kin_enters(s: State, f: int) -> None:
     """Count a shape that waits; with the first one its kin's reason has to be looked at."""
     kin = s.kins[f]
@@ -143,7 +144,7 @@ def _kin_enters(s: State, f: int) -> None:
         s.st[ENTERED] += 1
 
 
-@jit
+@inlined
 def _kin_leaves(s: State, f: int) -> None:
     kin = s.kins[f]
     kin.n -= 1
@@ -255,7 +256,7 @@ def _head_changes(s: State, q: int) -> None:
         s.st[NOTE_HEADS] += 1
 
 
-@jit
+@inlined
 def _reopen(s: State, q: int, before: int) -> None:
     """Look whose shape stands for a line now, after it was `before`'s (-1: nobody's)."""
     queue = s.queues[q]
@@ -299,7 +300,7 @@ def enter(s: State, job: int, now: int) -> None:
         _head_changes(s, shape.queue)
 
 
-@jit
+@inlined
 def leave(s: State, job: int) -> None:
     """Take a job out of its queue: it starts."""
     j = s.jobs[job]
