@@ -38,15 +38,15 @@ class Run:
         self.room = room(self.columns, self.occupancy, self.courses)
         self.now = 0
         self.evictions: list[Eviction] = []
-        self._fair = scenario.policy.order is Order.FAIR_SHARE
+        self.fair = scenario.policy.order is Order.FAIR_SHARE
         self._easy = scenario.policy.backfill is Backfill.EASY
-        self._scores: Scores | None = None
+        self.scores: Scores | None = None
         if scenario.policy.order is Order.MULTIFACTOR:
-            self._scores = Scores(self.columns, self.occupancy)
-            self.room.score_of = self._score_of
+            self.scores = Scores(self.columns, self.occupancy)
+            self.room.score_of = self.score_of
         self._by_loss = scenario.policy.victims is Victims.LEAST_LOST_WORK
-        self._lanes_in_turn = lanes_in_turn(scenario.lanes)
-        self._arrived = 0
+        self.lanes_in_turn = lanes_in_turn(scenario.lanes)
+        self.arrived = 0
         self._evicted_in_pass: list[Course] = []
         # (second, kind, position in the file, turn of the job, number of the attempt)
         self._events: list[tuple[int, int, int, int, int]] = []
@@ -87,8 +87,8 @@ class Run:
             if instant > last:
                 raise Beyond(last)
             self.now = instant
-            if self._scores is not None:
-                self._scores.advance(instant)
+            if self.scores is not None:
+                self.scores.advance(instant)
             # (1) completions, (2) outages that end, (3) that begin, (4) back-offs that end
             while self._events and self._events[0][0] == instant:
                 _, kind, position, turn, number = heapq.heappop(self._events)
@@ -97,7 +97,7 @@ class Run:
                         self.courses[turn].complete(instant)
                         self.occupancy.stop(self.courses[turn])
                 elif kind == OUTAGE_END:
-                    for pool in self._struck(position):
+                    for pool in self.struck(position):
                         self.occupancy.outage(pool, -1)
                 elif kind == OUTAGE_BEGIN:
                     self._strike(position)
@@ -105,13 +105,13 @@ class Run:
                     self.courses[turn].end_phase(instant)
                     self.room.enter(self.courses[turn], instant)
             # (5) arrivals in file order
-            while self._arrived < len(self.courses):
-                course = self.courses[self._arrived]
+            while self.arrived < len(self.courses):
+                course = self.courses[self.arrived]
                 if course.job.submit_seconds > instant:
                     break
-                self._arrived += 1
+                self.arrived += 1
                 self._arrive(course)
-            self._pass()
+            self.one_pass()
         if horizon is not None:
             self.now = horizon
         for course in self.courses:
@@ -123,8 +123,8 @@ class Run:
         while events and events[0][1] == COMPLETION and not self._still_on(*events[0][3:]):
             heapq.heappop(events)  # the attempt was evicted, so nothing happens at its end
         instant = events[0][0] if events else None
-        if self._arrived < len(self.courses):
-            submit = self.courses[self._arrived].job.submit_seconds
+        if self.arrived < len(self.courses):
+            submit = self.courses[self.arrived].job.submit_seconds
             instant = submit if instant is None else min(instant, submit)
         return instant
 
@@ -141,7 +141,7 @@ class Run:
         self.room.welcome(course, pools)
         self.room.enter(course, self.now)
 
-    def _struck(self, position: int) -> list[int]:
+    def struck(self, position: int) -> list[int]:
         """List the pools an outage takes the capacity of."""
         outage = self.scenario.outages[position]
         return [
@@ -156,7 +156,7 @@ class Run:
         """Begin an outage: its pools lose their capacity, and every job in them is evicted."""
         outage = self.scenario.outages[position]
         hit: list[Course] = []
-        for pool in self._struck(position):
+        for pool in self.struck(position):
             self.occupancy.outage(pool, 1)
             hit.extend(self.occupancy.running[pool])
         for course in sorted(hit, key=lambda course: course.position):
@@ -167,12 +167,12 @@ class Run:
 
     # --- The pass ----------------------------------------------------------------------------
 
-    def _pass(self) -> None:
+    def one_pass(self) -> None:
         """Admit whom the state allows, lane by lane; then keep why the others wait."""
-        if self._scores is not None:
+        if self.scores is not None:
             self.room.look_for_heads()
         admit_one = self._admit_one_easy if self._easy else self._admit_one
-        for lane in self._lanes_in_turn:
+        for lane in self.lanes_in_turn:
             while self.room.in_lane[lane] and admit_one(lane):
                 pass
         for course in self._evicted_in_pass:
@@ -196,34 +196,36 @@ class Run:
             hopeful.sort(key=self._place_in_line)
         # 3. One after the other; a strict queue offers its first job only.
         for queue in hopeful:
-            for turn, shape in self._heads(queue):
+            for turn, shape in self.heads(queue):
                 if self._admit(self.courses[turn], shape):
                     return True  # 4. back to 1 for the same lane
         return False
 
     def _place_in_line(self, queue: Queue) -> tuple[int | float, int]:
-        if self._scores is not None:
-            turn, _ = self._heads(queue)[0]
-            return -self._score_of(turn), self.courses[turn].position
+        if self.scores is not None:
+            turn, _ = self.heads(queue)[0]
+            return -self.score_of(turn), self.courses[turn].position
         # A turn is unique: submit time, then position in the file.
-        return (self.occupancy.shares.of(queue.project) if self._fair else 0, queue.first)
+        return (self.occupancy.shares.of(queue.project) if self.fair else 0, queue.first)
 
-    def _heads(self, queue: Queue) -> list[tuple[int, Shape]]:
+    def heads(self, queue: Queue) -> list[tuple[int, Shape]]:
+        """List the first job of each shape that may be tried, in the order of the policy."""
         heads = queue.heads()
-        if self._scores is not None and len(heads) > 1:
-            heads.sort(key=lambda head: (-self._score_of(head[0]), head[0]))
+        if self.scores is not None and len(heads) > 1:
+            heads.sort(key=lambda head: (-self.score_of(head[0]), head[0]))
         return heads
 
-    def _score_of(self, turn: int) -> float:
+    def score_of(self, turn: int) -> float:
+        """Return the score that a waiting job has now (multifactor)."""
         shape = self.room.shape_of[turn]
-        assert self._scores is not None and shape is not None  # noqa: S101, PT018
-        return self._scores.of(self.courses[turn], shape.pools)
+        assert self.scores is not None and shape is not None  # noqa: S101, PT018
+        return self.scores.of(self.courses[turn], shape.pools)
 
     def _admit_one_easy(self, lane: int) -> bool:
         """Admit one job of the lane without delaying those for whom a pool is reserved."""
         self.room.look_again()
-        place = self._lanes_in_turn.index(lane)
-        reservations = Reservations(self.occupancy, self._line(place), self.now)
+        place = self.lanes_in_turn.index(lane)
+        reservations = Reservations(self.occupancy, self.line(place), self.now)
         for queue in sorted(self.room.in_lane[lane], key=lambda queue: queue.first):
             for turn, shape in queue.line():
                 course = self.courses[turn]
@@ -233,15 +235,15 @@ class Run:
                     if stage == FITS and reservations.let(course, pool)
                 ]
                 if fits:
-                    self._start(course, shape, self.occupancy.in_order(course, fits)[0])
+                    self.start(course, shape, self.occupancy.in_order(course, fits)[0])
                     return True
                 if self._make_room(course, shape):
                     return True
         return False
 
-    def _line(self, place: int) -> Iterator[tuple[Course, Shape]]:
+    def line(self, place: int) -> Iterator[tuple[Course, Shape]]:
         """List who may be tried, in order, down to the lane at this place."""
-        for lane in self._lanes_in_turn[: place + 1]:
+        for lane in self.lanes_in_turn[: place + 1]:
             for queue in sorted(self.room.in_lane[lane], key=lambda queue: queue.first):
                 for turn, shape in queue.line():
                     yield self.courses[turn], shape
@@ -250,7 +252,7 @@ class Run:
         """Start the job where it fits, or where others may be displaced for it."""
         if shape.stage == FITS:
             fits = [p for p, stage in zip(shape.pools, shape.stages, strict=True) if stage == FITS]
-            self._start(course, shape, self.occupancy.in_order(course, fits)[0])
+            self.start(course, shape, self.occupancy.in_order(course, fits)[0])
             return True
         return self._make_room(course, shape)
 
@@ -262,18 +264,19 @@ class Run:
             at = shape.pools.index(pool)
             if shape.evict_from_in[at] > self.now:
                 continue
-            victims, ask_again = self._victims(course, pool)
+            victims, ask_again = self.victims(course, pool, self.now)
             if victims:
                 for victim in victims:
-                    self._displace(self.courses[victim.job], victim.ground, by=course)
-                self._start(course, shape, pool)
+                    self.displace(self.courses[victim.job], victim.ground, by=course)
+                self.start(course, shape, pool)
                 return True
             shape.evict_from_in[at] = ask_again
             shape.evict_from = min(shape.evict_from_in)
         return False
 
-    def _start(self, course: Course, shape: Shape, pool: int) -> None:
-        score = None if self._scores is None else self._scores.terms(course, shape.pools)
+    def start(self, course: Course, shape: Shape, pool: int) -> None:
+        """Begin an attempt of the job in the pool, and note when it will be complete."""
+        score = None if self.scores is None else self.scores.terms(course, shape.pools)
         self.room.leave(course, shape)
         end = course.begin(
             self.now,
@@ -289,37 +292,43 @@ class Run:
 
     # --- Victims -----------------------------------------------------------------------------
 
-    def _victims(self, course: Course, pool: int) -> tuple[list[Candidate], float]:
-        """Choose whom to evict for the job; without any, the second from which to ask again."""
-        now, lanes = self.now, self.scenario.lanes
+    def displaceable(
+        self, course: Course, pool: int, *, within_nominal: bool
+    ) -> Iterator[tuple[Course, Ground, int]]:
+        """List whom the job may displace in the pool, on what ground, and from which second on."""
         rights = self.columns.rights[course.lane]
         accounts = self.occupancy.accounts[pool]
-        within = accounts.within_nominal(course.project, course.gpus)
-        candidates: list[Candidate] = []
-        ask_again: float = inf
         for other in self.occupancy.running[pool]:
-            lane = lanes[other.lane]
+            lane = self.scenario.lanes[other.lane]
             ground = ground_for(
                 rights,
                 accounts,
                 project=course.project,
-                within_nominal=within,
+                within_nominal=within_nominal,
                 victim_project=other.project,
                 victim_lane=other.lane,
                 victim_rank=lane.rank,
             )
-            if ground is None:
+            if ground is not None:
+                yield other, ground, other.attempt.start + lane.protect_seconds
+
+    def victims(self, course: Course, pool: int, now: int) -> tuple[list[Candidate], float]:
+        """Choose whom to evict for the job; without any, the second from which to ask again."""
+        accounts = self.occupancy.accounts[pool]
+        candidates: list[Candidate] = []
+        ask_again: float = inf
+        within = accounts.within_nominal(course.project, course.gpus)
+        for other, ground, free_from in self.displaceable(course, pool, within_nominal=within):
+            if free_from > now:
+                ask_again = min(ask_again, free_from)
                 continue
-            started = other.attempt.start
-            if started + lane.protect_seconds > now:
-                ask_again = min(ask_again, started + lane.protect_seconds)
-                continue
-            loss = other.would_lose(now, self._recovery(other)) if self._by_loss else -started
             candidates.append(
                 Candidate(
                     borrower_last=not accounts.borrows(other.project),
-                    rank=lane.rank,
-                    choice=loss,
+                    rank=self.scenario.lanes[other.lane].rank,
+                    choice=other.would_lose(now, self._recovery(other))
+                    if self._by_loss
+                    else -other.attempt.start,
                     position_last=-other.position,
                     job=other.turn,
                     project=other.project,
@@ -345,7 +354,7 @@ class Run:
             return Recovery.CANCEL
         return lane.recovery
 
-    def _displace(self, course: Course, ground: Ground, *, by: Course) -> None:
+    def displace(self, course: Course, ground: Ground, *, by: Course) -> None:
         """Evict a job for another one, and let it wait or back off, unless that ends it."""
         recovery = self._recovery(course)
         self._end_attempt(course, recovery, ground, by=by)

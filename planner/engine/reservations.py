@@ -43,13 +43,21 @@ class Reservations:
         held = self._held.get(pool)
         if held is None or course.turn in self._ahead[pool]:
             return True
-        if held.at is None:
-            self._reserve(held, pool)
+        self._reserve(held, pool)
         return course.gpus <= held.spare or (
             held.at is not None and self._now + limit_left(course) <= held.at
         )
 
+    def of(self, pool: int) -> Reservation | None:
+        """Return the reservation of a pool, with the instant from which it holds."""
+        held = self._held.get(pool)
+        if held is not None:
+            self._reserve(held, pool)
+        return held
+
     def _reserve(self, held: Reservation, pool: int) -> None:
+        if held.at is not None:
+            return
         ends = sorted(
             (max(self._now, other.attempt.start + limit_left(other)), other.gpus)
             for other in self._occupancy.running[pool]

@@ -146,14 +146,14 @@ class WaitingRoom:
         """Find the first check that fails in each of these pools, and the furthest over all."""
         for at, pool in enumerate(shape.pools):
             if pools >> pool & 1:
-                stage = shape.stages[at] = self._stage(shape, pool)
+                stage = shape.stages[at] = self.check(shape, pool)
                 worth = LANE_LIMIT < stage < FITS and self._may_evict(shape, pool)
                 shape.evict_from_in[at] = 0 if worth else inf
         shape.stage = max(shape.stages)
         shape.evict_from = min(shape.evict_from_in)
         self._rechecked[shape] = None
 
-    def _stage(self, shape: Shape, pool: int) -> int:
+    def check(self, shape: Shape, pool: int) -> int:
         """Return the first check that fails: outage, lane limit, quota, GPUs, nodes."""
         occupancy = self.occupancy
         if occupancy.outages[pool]:

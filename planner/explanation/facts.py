@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from planner.vocabulary import AttemptEnd, Ground, Order, Queueing, Reason
+from planner.vocabulary import AttemptEnd, Ground, Order, Queueing, Reason, Reclaim
 
 
 class Standing(StrEnum):
@@ -76,6 +76,28 @@ class Reserved:
     binds: bool  # whether it holds the job back
 
 
+class Spared(StrEnum):
+    """Why nobody was displaced in a pool for a job that may displace others."""
+
+    NOBODY = "nobody"  # runs there whom the job may displace
+    OVER_NOMINAL = "over-nominal"  # the job would borrow, and that displaces nobody else's
+    PROTECTED = "protected"  # all that it may displace, for the time being
+    NOT_ENOUGH = "not-enough"  # would come free
+
+
+@dataclass(frozen=True, slots=True)
+class Undisplaced:
+    """Why nobody was displaced, and how many it would have been: in all, and protected ones."""
+
+    why: Spared
+    jobs: int
+    gpus: int
+    protected_jobs: int
+    protected_until_seconds: int | None  # the first of them
+    preempts: tuple[str, ...]  # lanes
+    reclaim: Reclaim
+
+
 @dataclass(frozen=True, slots=True)
 class PoolFacts:
     """One pool as the job found it: the first check that failed there, and all the numbers."""
@@ -92,6 +114,7 @@ class PoolFacts:
     outage_since_seconds: int | None
     outage_until_seconds: int | None
     reserved: Reserved | None
+    undisplaced: Undisplaced | None  # None: nobody could be looked for
     holders: tuple[Holder, ...]
 
 

@@ -22,8 +22,8 @@ class _Life(Watched):
         self.begun: dict[int, Moment] = {}  # by second
         self._last: tuple[int, Reason] | None = None
 
-    def _pass(self) -> None:
-        super()._pass()
+    def one_pass(self) -> None:
+        super().one_pass()
         job = self.job
         if job.state not in WAITS or not self.has_arrived(job):
             return

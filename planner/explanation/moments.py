@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.engine.courses import Course, Eviction
-from planner.engine.reservations import limit_left
+from planner.engine.reservations import Reservations, limit_left
 from planner.explanation.facts import (
     About,
     AttemptFacts,
@@ -20,7 +20,8 @@ from planner.explanation.facts import (
     Reserved,
     Standing,
 )
-from planner.explanation.watching import Held, Watched
+from planner.explanation.undisplaced import undisplaced
+from planner.explanation.watching import Watched
 from planner.policy.checkpoint import back_off_seconds
 from planner.policy.quota import UNLIMITED
 from planner.vocabulary import Ground, Reason
@@ -120,7 +121,7 @@ def _pools(run: Watched, course: Course, at: int) -> tuple[PoolFacts, ...]:
 
 
 def _pool(
-    run: Watched, course: Course, number: int, at: int, reservations: Held | None
+    run: Watched, course: Course, number: int, at: int, reservations: Reservations | None
 ) -> PoolFacts:
     pool, nodes = run.scenario.pools[number], run.occupancy.nodes[number]
     check, reserved = run.check(course, number), None
@@ -144,6 +145,7 @@ def _pool(
         outage_since_seconds=outage and outage[0],
         outage_until_seconds=outage and outage[1],
         reserved=reserved,
+        undisplaced=undisplaced(run, course, number, check),
         holders=_holders(run, number),
     )
 
@@ -168,7 +170,9 @@ def _quota(run: Watched, project: int, pool: int) -> QuotaLine:
     )
 
 
-def _reserved(run: Watched, course: Course, pool: int, reservations: Held) -> Reserved | None:
+def _reserved(
+    run: Watched, course: Course, pool: int, reservations: Reservations
+) -> Reserved | None:
     held = reservations.of(pool)
     if held is None:
         return None

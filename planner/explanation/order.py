@@ -45,15 +45,17 @@ class Contest(Watched):
         self._seen: Precedence | None = None  # before anybody is displaced for the job
         self._evictions_before = 0
 
-    def _displace(self, course: Course, ground: Ground, *, by: Course) -> None:
+    def displace(self, course: Course, ground: Ground, *, by: Course) -> None:
+        """Look at the two before anybody is displaced for the first of them."""
         if by is self.job:
             self._look()
-        super()._displace(course, ground, by=by)
+        super().displace(course, ground, by=by)
 
-    def _start(self, course: Course, shape: Shape, pool: int) -> None:
+    def start(self, course: Course, shape: Shape, pool: int) -> None:
+        """Keep how the two stood when the first of them starts."""
         if course is self.job:
             self._keep(self._look(), pool)
-        super()._start(course, shape, pool)
+        super().start(course, shape, pool)
 
     def _look(self) -> Precedence:
         if self._seen is None:

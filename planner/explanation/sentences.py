@@ -17,6 +17,7 @@ from planner.explanation.facts import (
 )
 from planner.explanation.order_templates import SayOfTwo
 from planner.explanation.templates import Say
+from planner.explanation.undisplaced_sentences import spared
 from planner.explanation.wording import Language, say
 from planner.vocabulary import AttemptEnd, Reason
 
@@ -228,6 +229,8 @@ class Teller:
             nodes=pool.nodes,
         )
         yield from self._held(pool)
+        if pool.undisplaced is not None:
+            yield spared(self.say, facts.job, pool, pool.undisplaced)
         reserved = pool.reserved
         if reserved is None or reserved.binds:
             return

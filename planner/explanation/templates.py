@@ -152,6 +152,41 @@ class Say(Enum):
         "{pool}は{reserved:at}から{holder}({holder_gpus:gpus})のために予約されており、"
         "予約後の余りは{spare:gpus}です。",
     )
+    # Why nobody was displaced
+    NOBODY_TO_DISPLACE = Sentence(
+        "Nobody was displaced in {pool}: nothing runs there in a lane that {lane} preempts "
+        "({preempts:items}), and nothing borrowed can be reclaimed (reclaim: {reclaim}).",
+        "{pool}で退避されたジョブはありません。レーン{lane}がプリエンプションできるレーン"
+        "({preempts:items})のジョブも、回収できる借用分(reclaim: {reclaim})もありませんでした。",
+    )
+    WOULD_BORROW = Sentence(
+        "Nobody was displaced in {pool}: with {gpus:gpus} more project {project} would hold "
+        "{then:gpus} of {nominal:n} nominal, and borrowed GPUs displace no other project's jobs.",
+        "{pool}で退避されたジョブはありません。さらに{gpus:gpus}を使うとプロジェクト{project}の使用は"
+        "{then:gpus}となって公称{nominal:n}を超え、借用で他のプロジェクトのジョブは退避できません。",
+    )
+    ALL_PROTECTED = Sentence(
+        "Nobody was displaced in {pool}: those that it may displace ({jobs:jobs}, "
+        "{displaceable:gpus}) are protected, the first of them until {until:at}.",
+        "{pool}で退避されたジョブはありません。退避できるジョブ({jobs:jobs}、{displaceable:gpus})は"
+        "すべて保護期間中で、最初に終わる保護は{until:at}までです。",
+    )
+    TOO_FEW_TO_DISPLACE = Sentence(
+        "Nobody was displaced in {pool}: those that it may displace ({jobs:jobs}, "
+        "{displaceable:gpus}; reclaimed ones only as long as their project borrows) would not "
+        "make enough room.",
+        "{pool}で退避されたジョブはありません。退避できるジョブ({jobs:jobs}、{displaceable:gpus}。"
+        "回収は相手が借用している範囲まで)では足りません。",
+    )
+    TOO_FEW_UNPROTECTED = Sentence(
+        "Nobody was displaced in {pool}: those that it may displace ({jobs:jobs}, "
+        "{displaceable:gpus}; reclaimed ones only as long as their project borrows), less "
+        "{protected:jobs} still protected, would not make enough room; the first protection ends "
+        "at {until:at}.",
+        "{pool}で退避されたジョブはありません。退避できるジョブ({jobs:jobs}、{displaceable:gpus}。"
+        "回収は相手が借用している範囲まで)のうち{protected:jobs}は保護期間中で"
+        "(最初に終わる保護は{until:at}まで)、残りでは足りません。",
+    )
     # Why it is not looked at
     BEHIND_HEAD = Sentence(
         "Lane {lane} is a strict queue: of project {project} only the first job, {head}, is "

@@ -8,50 +8,32 @@ from planner.description.record import Scenario
 from planner.engine.courses import Course, Eviction, Score
 from planner.engine.queues import FITS, REASON_AT, Queue, Shape
 from planner.engine.reference import Run
-from planner.engine.reservations import Reservation, Reservations
-from planner.engine.waiting import WaitingRoom
+from planner.engine.reservations import Reservations
 from planner.vocabulary import Backfill, Ground, JobState, Reason
 
 WAITS = (JobState.WAITING, JobState.SUSPENDED)
 
 
-class _Room(WaitingRoom):
-    def check(self, shape: Shape, pool: int) -> int:
-        """Return the first check that fails now, also for a job that is not tried."""
-        return self._stage(shape, pool)
-
-
-class Held(Reservations):
-    """Reservations that can be looked at, and not only asked."""
-
-    def of(self, pool: int) -> Reservation | None:
-        """Return the reservation of a pool, with the instant from which it holds."""
-        held = self._held.get(pool)
-        if held is not None and held.at is None:
-            self._reserve(held, pool)
-        return held
-
-
 class Watched(Run):
     """A run that says what it sees: between its passes, or inside one before somebody starts."""
 
-    room: _Room
-
     def __init__(self, scenario: Scenario) -> None:
-        super().__init__(scenario, _Room)
+        super().__init__(scenario)
         self.passed_at = 0  # the instant of the latest pass
         self._by_position = {course.position: course for course in self.courses}
         self._evictions_of: dict[Course, list[Eviction]] = {}
         self._sorted_out = 0  # evictions
         self._just_evicted: set[Course] = set()  # by the latest pass
 
-    def _pass(self) -> None:
+    def one_pass(self) -> None:
+        """Make the pass of this instant, and forget whom the one before has evicted."""
         self.passed_at = self.now
         self._just_evicted.clear()
-        super()._pass()
+        super().one_pass()
 
-    def _displace(self, course: Course, ground: Ground, *, by: Course) -> None:
-        super()._displace(course, ground, by=by)
+    def displace(self, course: Course, ground: Ground, *, by: Course) -> None:
+        """Evict a job for another one, and remember it till the next pass."""
+        super().displace(course, ground, by=by)
         self._just_evicted.add(course)
 
     def course(self, position: int) -> Course:
@@ -70,7 +52,7 @@ class Watched(Run):
 
     def has_arrived(self, course: Course) -> bool:
         """Say whether the job has been submitted by now."""
-        return course.turn < self._arrived
+        return course.turn < self.arrived
 
     def evictions_of(self, course: Course) -> list[Eviction]:
         """List the evictions of a job so far."""
@@ -116,19 +98,19 @@ class Watched(Run):
         stage = self.room.check(self.shape(course), pool)
         return None if stage == FITS else REASON_AT[stage]
 
-    def reservations(self) -> Held | None:
+    def reservations(self) -> Reservations | None:
         """Return for whom the pools are kept; None without EASY backfill."""
         if self.scenario.policy.backfill is not Backfill.EASY:
             return None
-        line = self._line(len(self._lanes_in_turn) - 1)
-        return Held(self.occupancy, line, self.passed_at)
+        line = self.line(len(self.lanes_in_turn) - 1)
+        return Reservations(self.occupancy, line, self.passed_at)
 
     def outage_of(self, pool: int, at: int) -> tuple[int, int] | None:
         """Return from when to when the pool is out around a second; outages may overlap."""
         hits = sorted(
             (outage.start_seconds, outage.start_seconds + outage.duration_seconds)
             for position, outage in enumerate(self.scenario.outages)
-            if pool in self._struck(position)
+            if pool in self.struck(position)
         )
         around: tuple[int, int] | None = None
         for start, end in hits:
@@ -144,26 +126,26 @@ class Watched(Run):
 
     def terms(self, course: Course) -> Score | None:
         """Return the terms of the job's score now; None with an order that has no scores."""
-        if self._scores is None:
+        if self.scores is None:
             return None
-        return self._scores.terms(course, self.shape(course).pools)
+        return self.scores.terms(course, self.shape(course).pools)
 
     def score(self, course: Course) -> float | None:
         """Return the job's score now, added up as the engine does."""
-        return None if self._scores is None else self._score_of(course.turn)
+        return None if self.scores is None else self.score_of(course.turn)
 
     def share(self, project: int) -> int | float | None:
         """Return the project's dominant share in the engine's units; None: it plays no part."""
-        return self.occupancy.shares.of(project) if self._fair else None
+        return self.occupancy.shares.of(project) if self.fair else None
 
     def first_of(self, queue: Queue) -> Course:
         """Return the first waiting job of a project in a lane."""
-        turn = queue.first if self._scores is None else self._heads(queue)[0][0]
+        turn = queue.first if self.scores is None else self.heads(queue)[0][0]
         return self.courses[turn]
 
     def lane_place(self, lane: int) -> int:
         """Return the lane's place in a pass."""
-        return self._lanes_in_turn.index(lane)
+        return self.lanes_in_turn.index(lane)
 
     def weight(self, project: int) -> Fraction:
         """Return what the project's share is divided by: its weight times its tenant's."""
