@@ -5,21 +5,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from planner.explain import explain
-from planner.explanation.facts import Moment, Spared, Undisplaced
+from planner.explanation.facts import Spared, Undisplaced
 from planner.scenario import Scenario, parse
 from planner.vocabulary import Reclaim
 from tests.planner.building import job, scenario
 from tests.planner.drawing import scenario_mappings
+from tests.planner.explaining import at, quotas
 
 MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
-def quotas(speech: int, vision: int) -> list[dict[str, Any]]:
-    return [
-        {"project": "speech", "pool": "h100", "nominal": speech},
-        {"project": "vision", "pool": "h100", "nominal": vision},
-    ]
 
 
 def lanes(protect: int) -> list[dict[str, Any]]:
@@ -29,11 +22,11 @@ def lanes(protect: int) -> list[dict[str, Any]]:
     ]
 
 
-def at(plan: Scenario, seconds: int) -> tuple[Undisplaced | None, list[str], list[str]]:
-    explanation = explain(plan, "c", at_seconds=seconds)
-    assert isinstance(explanation.facts, Moment)
-    (pool,) = explanation.facts.pools
-    return pool.undisplaced, explanation.lines("en"), explanation.lines("ja")
+def undisplaced(plan: Scenario) -> tuple[Undisplaced | None, list[str], list[str]]:
+    """Why nobody was displaced for job "c" by second 20, and all that is said of it."""
+    facts, en, ja = at(plan, "c", 20)
+    (pool,) = facts.pools
+    return pool.undisplaced, en, ja
 
 
 URGENT = job("c", submit=10, gpus=8, lane="emergency")
@@ -113,7 +106,7 @@ SPARED: dict[str, tuple[Scenario, tuple[object, ...], str, str]] = {
 @pytest.mark.parametrize("name", SPARED)
 def test_a_job_with_rights_is_told_why_nobody_was_displaced(name: str) -> None:
     plan, numbers, english, japanese = SPARED[name]
-    facts, en, ja = at(plan, 20)
+    facts, en, ja = undisplaced(plan)
     assert facts is not None
     assert numbers == (
         facts.why,
@@ -131,7 +124,9 @@ def test_every_cause_is_told_here() -> None:
 
 
 def test_a_job_without_rights_is_not_told_of_others() -> None:
-    facts, en, _ = at(scenario(job("a", gpus=16), job("c", submit=10), quota=quotas(32, 0)), 20)
+    facts, en, _ = undisplaced(
+        scenario(job("a", gpus=16), job("c", submit=10), quota=quotas(32, 0))
+    )
     assert facts is None
     assert not [line for line in en if "displaced" in line]
 
@@ -142,7 +137,7 @@ def test_who_was_not_tried_is_not_told_of_others() -> None:
         job("a", gpus=16), job("b", submit=5, gpus=8, lane="emergency"), URGENT,
         lane=strict, quota=quotas(40, 0),
     )  # fmt: skip
-    facts, en, _ = at(plan, 20)
+    facts, en, _ = undisplaced(plan)
     assert facts is None
     assert [line for line in en if "are protected, the first of them until second 100." in line]
 
@@ -153,8 +148,7 @@ def test_it_is_told_to_whoever_has_rights_and_to_nobody_else(drawn: dict[str, An
     plan = parse(drawn)
     lane_of = {lane.name: lane for lane in plan.lanes}
     for each in plan.jobs[:6]:
-        facts = explain(plan, each.id, at_seconds=plan.horizon_seconds or 200).facts
-        assert isinstance(facts, Moment)
+        facts, _, _ = at(plan, each.id, plan.horizon_seconds or 200)
         for pool in facts.pools:
             if pool.undisplaced is None:
                 continue
