@@ -6,8 +6,9 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 
 from planner.description.record import Scenario
@@ -78,18 +79,39 @@ def suite(jobs: Sequence[int], clock: Clock, *, times: int = 5) -> Iterator[Run]
     yield measure(busy_fleet(jobs[0], load=1.5), clock, times=times)
 
 
-def both_cores(jobs: int, clock: Clock, *, times: int = 5) -> float:
-    """Return how many times as much two threads do in a time as one; 2 is all there is."""
+def both_cores(jobs: int, clock: Clock, *, times: int = 5) -> tuple[float, float]:
+    """Return how many times as much two threads do in a time as one: the engine, and a bare loop.
+
+    2 is all there is; the loop touches no memory, so it says what the machine itself gives.
+    """
     scenario = busy_fleet(jobs)
 
-    def run(count: int) -> float:
-        states = [compiled.build(scenario) for _ in range(count)]
-        start = clock()
-        with ThreadPoolExecutor(count) as threads:
-            list(threads.map(compiled.run_state, states))
-        return clock() - start
+    def gain(work: Callable[[Any], object], args: Sequence[object]) -> float:
+        seconds = []
+        for some in (args[:1], args[1:]):
+            start = clock()
+            with ThreadPoolExecutor(len(some)) as threads:
+                list(threads.map(work, some))
+            seconds.append(clock() - start)
+        return 2 * seconds[0] / seconds[1]
 
-    return median(2 * run(1) / run(2) for _ in range(times))
+    _loop(1)
+    pairs = [
+        (
+            gain(compiled.run_state, [compiled.build(scenario) for _ in range(3)]),
+            gain(_loop, [600_000_000] * 3),
+        )
+        for _ in range(times)
+    ]
+    return median(engine for engine, _ in pairs), median(loop for _, loop in pairs)
+
+
+@numba.njit(nogil=True)
+def _loop(count: int) -> np.uint64:
+    value = np.uint64(1)
+    for _ in range(count):
+        value = value * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+    return value
 
 
 def first_come_first_served(rows: Sequence[tuple[int, int, int, int]], gpus: int) -> Numbers:
