@@ -176,6 +176,13 @@ REPORT_TIMEZONE = Setting(
     _text,
     "an IANA zone name",
 )
+METRICS_TOKEN = Setting(
+    "SEKISHO_METRICS_TOKEN",
+    "",
+    "Bearer token with which a Prometheus reads /metrics. Empty: there is no such page.",
+    _text,
+    secret=True,
+)
 LOG_LEVEL = Setting(
     "SEKISHO_LOG_LEVEL", "INFO", "Lowest level that is logged.", _text, "a logging level"
 )

@@ -27,6 +27,7 @@ if not SECRET_KEY:
 ALLOWED_HOSTS = env.value(env.ALLOWED_HOSTS)
 CSRF_TRUSTED_ORIGINS = env.value(env.TRUSTED_ORIGINS)
 REPORT_TIMEZONE = env.value(env.REPORT_TIMEZONE)
+METRICS_TOKEN = env.value(env.METRICS_TOKEN)
 
 INSTALLED_APPS = [
     "portal.apps.PortalConfig",
@@ -139,7 +140,11 @@ ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_UNIQUE_EMAIL = True
 ACCOUNT_PREVENT_ENUMERATION = True
-ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "10/m/ip,5/5m/key"}
+ACCOUNT_RATE_LIMITS = {
+    "login": "30/m/ip",
+    "login_failed": "10/m/ip,5/5m/key",
+    "metrics_token": "10/m/ip",  # wrong ones only: portal/metrics.py
+}
 ACCOUNT_SESSION_REMEMBER = True
 ALLAUTH_TRUSTED_PROXY_COUNT = env.value(env.TRUSTED_PROXIES)
 # No mail goes out yet, and none into the log: whoever reads it could take an account over by the
