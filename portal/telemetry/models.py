@@ -167,6 +167,63 @@ class Watermark(models.Model):
         return f"{self.region} {self.signal}: {self.collected_until:%Y-%m-%d %H:%M}"
 
 
+class HourCoverage(models.Model):
+    """What came of a signal in one hour of a region: kept whatever came, so that gaps have a row.
+
+    Of `expected` five-minute steps `observed` had a sample, from at most `series` lines; `rejected`
+    samples were no measurements. An hour without a row was not collected (yet).
+    """
+
+    region = models.ForeignKey(Region, on_delete=models.PROTECT, related_name="coverage")
+    signal = models.CharField(max_length=63)
+    hour = models.DateTimeField()
+    observed = models.PositiveSmallIntegerField()
+    expected = models.PositiveSmallIntegerField()
+    series = models.PositiveIntegerField()
+    rejected = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["region", "signal", "hour"], name="hour_coverage_once"),
+            models.CheckConstraint(
+                condition=Q(observed__lte=F("expected")),
+                name="hour_coverage_observed_within_expected",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.region} {self.signal} {self.hour:%Y-%m-%d %H}: {self.observed}"
+
+
+class DoubtKind(models.TextChoices):
+    """Why figures of a region cannot all be true."""
+
+    HELD_OVER_INSTALLED = "held-over-installed", _("more GPUs held than installed")
+    SEEN_OVER_INSTALLED = "seen-over-installed", _("more GPUs report than installed")
+    QUEUE_STANDS_STILL = "queue-stands-still", _("jobs wait, and nothing arrives or starts")
+    HELD_AGAINST_RECORDS = "held-against-records", _("scheduler and job records differ")
+    CLOCK_OFF = "clock-off", _("a clock is off")
+
+
+class Doubt(models.Model):
+    """Two figures of a region that contradict each other, for as long as they do."""
+
+    region = models.ForeignKey(Region, on_delete=models.PROTECT, related_name="doubts")
+    kind = models.CharField(max_length=32, choices=DoubtKind.choices)
+    subject = models.CharField(max_length=127, blank=True)
+    found = models.FloatField()
+    against = models.FloatField()
+    since = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["region", "kind", "subject"], name="doubt_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.region} {self.kind} {self.subject}".rstrip()
+
+
 class ImportBatch(models.Model):
     """One import of job records: where they came from, and until when they tell the truth."""
 
