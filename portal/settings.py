@@ -143,7 +143,6 @@ ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_RATE_LIMITS = {
     "login": "30/m/ip",
     "login_failed": "10/m/ip,5/5m/key",
-    "metrics_token": "10/m/ip",  # wrong ones only: portal/metrics.py
 }
 ACCOUNT_SESSION_REMEMBER = True
 ALLAUTH_TRUSTED_PROXY_COUNT = env.value(env.TRUSTED_PROXIES)

@@ -7,6 +7,7 @@ from django.urls import include, path
 from django.views.i18n import set_language
 
 from portal import health
+from portal import metrics as own_metrics
 from portal.accounts import views as accounts
 
 # One door for everybody: the administration's own would let passwords be guessed without limit.
@@ -21,6 +22,7 @@ urlpatterns = [
     path("weeks/", include("portal.reports.urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", own_metrics.metrics, name="metrics"),
     path("accounts/email/", accounts.email, name="account_email"),  # before allauth's own
     path("accounts/", include("allauth.account.urls")),
     path("admin/", admin.site.urls),

@@ -41,7 +41,7 @@ def freshness(*, region: str, now: datetime) -> pd.DataFrame:
     rows = []
     for signal, at in sorted(newest.items()):
         age = None if at is None else max((now - at).total_seconds(), 0.0)
-        rows.append((signal, at, age, _state(age), errors.get(signal, "")))
+        rows.append((signal, at, age, state_of_age(age), errors.get(signal, "")))
     frame = pd.DataFrame(rows, columns=FRESHNESS)
     frame["last_sample_at"] = pd.to_datetime(frame["last_sample_at"], utc=True)
     frame["age_seconds"] = frame["age_seconds"].astype("float64")
@@ -72,7 +72,8 @@ def coverage(*, region: str, start: datetime, end: datetime) -> float | None:
     return min(sum(observed.values()) / steps, 1.0)
 
 
-def _state(age: float | None) -> str:
+def state_of_age(age: float | None) -> str:
+    """How fresh a sample of so many seconds is: live, late, stale, or never when there is none."""
     if age is None:
         return "never"
     if age <= LIVE_WITHIN.total_seconds():

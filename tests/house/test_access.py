@@ -13,7 +13,7 @@ from tests.house.conftest import Things, ask
 from tests.house.urlconf import own_addresses
 
 ROWS = rows()
-PUBLIC = {"healthz", "readyz", "theme:scheme"}
+PUBLIC = {"healthz", "readyz", "metrics", "theme:scheme"}
 
 
 def _name(row: Row) -> str:

@@ -15,7 +15,11 @@ SLICE_ADDRESSES = [address for address in ADDRESSES if address.slice_name]
 # Addresses that are only posted to answer with the page or fragment of another word.
 SHOWN = {row.url for row in rows() if row.method == "GET"}
 # The site's own words, which belong to no slice: their views and tests are named here.
-SITE_WORDS = {"healthz": "portal.health", "readyz": "portal.health"}
+SITE_WORDS = {
+    "healthz": "portal.health",
+    "readyz": "portal.health",
+    "metrics": "portal.metrics",
+}
 
 
 def _name(address: Address) -> str:

@@ -1,0 +1,229 @@
+"""In what condition the collected signals are: last good, lag, gaps, errors, contradictions.
+
+Read at once for all regions, in a fixed number of queries: the page, our own metrics and whoever
+asks next say the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from django.db.models import F, Max, Window
+from django.db.models.functions import RowNumber
+
+from portal.telemetry.models import (
+    CollectionRun,
+    Doubt,
+    HourCoverage,
+    RunState,
+    SignalFetch,
+    Watermark,
+)
+from portal.telemetry.quality import state_of_age
+
+HOUR = timedelta(hours=1)
+# A run asks for every signal that has something new; so many reach back over the last hour.
+RUNS = 12
+
+
+class Came(StrEnum):
+    """What came of a signal in an hour."""
+
+    ALL = "all"
+    PART = "part"
+    NOTHING = "nothing"
+    NOT_COLLECTED = "not-collected"
+
+
+class Stretch(NamedTuple):
+    """Hours one after the other that went alike."""
+
+    came: Came
+    start: datetime
+    hours: int
+
+
+class Hour(NamedTuple):
+    """What came of a signal in one hour, as HourCoverage keeps it."""
+
+    observed: int
+    expected: int
+    rejected: int
+
+
+@dataclass(frozen=True, slots=True)
+class SignalCondition:
+    """One signal of a region. Unknown is None, never 0.
+
+    `lag_seconds` is how far collecting is behind now; `age_seconds` how old the newest sample is.
+    `coverage_ratio` (0-1) is the share of five-minute steps with a sample since `since`, counted
+    from the signal's first hour there. `error_kind` and `error` are those of the newest fetch.
+    """
+
+    region: str
+    signal: str
+    last_sample_at: datetime | None
+    age_seconds: float | None
+    lag_seconds: float | None
+    state: str
+    coverage_ratio: float | None
+    stretches: tuple[Stretch, ...]
+    series: int | None
+    rejected: int
+    error_kind: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegionCondition:
+    """A region: when a collection last went well, how the newest ones went, what contradicts."""
+
+    region: str
+    last_success_at: datetime | None
+    last_run: CollectionRun | None
+    failed_in_a_row: int
+    signals: tuple[SignalCondition, ...]
+    doubts: tuple[Doubt, ...]
+
+
+def condition(*, now: datetime, since: datetime) -> dict[str, RegionCondition]:
+    """The condition of every region that was ever collected, by its name."""
+    marks: dict[tuple[str, str], tuple[datetime | None, datetime | None]] = {
+        (region, signal): (until, sample)
+        for region, signal, until, sample in Watermark.objects.values_list(
+            "region__name", "signal"
+        ).annotate(Max("collected_until"), Max("last_sample_at"))
+    }
+    runs = _newest_runs()
+    fetches = _newest_fetches(runs)
+    hours = _hours(since)
+    found = defaultdict(list)
+    for region, signal in sorted({*marks, *fetches, *hours}):
+        until, sample = marks.get((region, signal), (None, None))
+        fetch = fetches.get((region, signal))
+        came = hours.get((region, signal), {})
+        age = None if sample is None else max((now - sample).total_seconds(), 0.0)
+        failed = fetch is not None and fetch.state == RunState.FAILED
+        found[region].append(
+            SignalCondition(
+                region=region,
+                signal=signal,
+                last_sample_at=sample,
+                age_seconds=age,
+                lag_seconds=None if until is None else max((now - until).total_seconds(), 0.0),
+                state=state_of_age(age),
+                coverage_ratio=_ratio(came, now=now),
+                stretches=_stretches(came, since=since, now=now),
+                series=None if fetch is None or failed else fetch.series,
+                rejected=sum(hour.rejected for hour in came.values()),
+                error_kind=fetch.error_kind if fetch is not None and failed else "",
+                error=fetch.error if fetch is not None and failed else "",
+            )
+        )
+    doubts = defaultdict(list)
+    for doubt in Doubt.objects.select_related("region").order_by("since", "pk"):
+        doubts[doubt.region.name].append(doubt)
+    good = dict(
+        CollectionRun.objects.filter(state__in=[RunState.COMPLETE, RunState.PARTIAL])
+        .values_list("region__name")
+        .annotate(Max("finished_at"))
+    )
+    return {
+        region: RegionCondition(
+            region=region,
+            last_success_at=good.get(region),
+            last_run=runs[region][0] if runs[region] else None,
+            failed_in_a_row=_failed_in_a_row(runs[region]),
+            signals=tuple(found[region]),
+            doubts=tuple(doubts[region]),
+        )
+        for region in sorted({*found, *runs, *doubts})
+    }
+
+
+def _newest_runs() -> defaultdict[str, list[CollectionRun]]:
+    """Per region its newest runs that are over, newest first."""
+    ranked = (
+        CollectionRun.objects.exclude(state=RunState.RUNNING)
+        .annotate(
+            place=Window(
+                RowNumber(), partition_by=F("region"), order_by=[F("started_at").desc(), "-pk"]
+            )
+        )
+        .filter(place__lte=RUNS)
+        .select_related("region")
+    )
+    runs: defaultdict[str, list[CollectionRun]] = defaultdict(list)
+    for run in ranked:
+        runs[run.region.name].append(run)
+    for of_region in runs.values():
+        of_region.sort(key=lambda run: (run.started_at, run.pk), reverse=True)
+    return runs
+
+
+def _newest_fetches(
+    runs: Mapping[str, list[CollectionRun]],
+) -> dict[tuple[str, str], SignalFetch]:
+    newest: dict[tuple[str, str], SignalFetch] = {}
+    names = {run.pk: region for region, of_region in runs.items() for run in of_region}
+    fetches = SignalFetch.objects.filter(run__in=list(names)).order_by("run__started_at", "pk")
+    for fetch in fetches.defer("query", "warnings"):
+        newest[names[fetch.run_id], fetch.signal] = fetch
+    return newest
+
+
+def _failed_in_a_row(runs: list[CollectionRun]) -> int:
+    count = 0
+    for run in runs:
+        if run.state != RunState.FAILED:
+            break
+        count += 1
+    return count
+
+
+def _hours(since: datetime) -> dict[tuple[str, str], dict[datetime, Hour]]:
+    found: defaultdict[tuple[str, str], dict[datetime, Hour]] = defaultdict(dict)
+    for region, signal, hour, *came in HourCoverage.objects.filter(
+        hour__gte=_floor(since)
+    ).values_list("region__name", "signal", "hour", *Hour._fields):
+        found[region, signal][hour] = Hour(*came)
+    return dict(found)
+
+
+def _ratio(came: Mapping[datetime, Hour], *, now: datetime) -> float | None:
+    if not came:
+        return None
+    whole = (_floor(now) - min(came)) // HOUR
+    newest = came.get(_floor(now))
+    steps = 12 * whole + (newest.expected if newest else 0)
+    return sum(hour.observed for hour in came.values()) / steps if steps else None
+
+
+def _stretches(
+    came: Mapping[datetime, Hour], *, since: datetime, now: datetime
+) -> tuple[Stretch, ...]:
+    made: list[Stretch] = []
+    hour = _floor(since)
+    while hour < now:
+        one = came.get(hour)
+        if one is None:
+            how = Came.NOT_COLLECTED
+        elif one.observed == 0:
+            how = Came.NOTHING
+        else:
+            how = Came.ALL if one.observed >= one.expected else Came.PART
+        if made and made[-1].came is how:
+            made[-1] = Stretch(how, made[-1].start, made[-1].hours + 1)
+        else:
+            made.append(Stretch(how, hour, 1))
+        hour += HOUR
+    return tuple(made)
+
+
+def _floor(instant: datetime) -> datetime:
+    return instant.replace(minute=0, second=0, microsecond=0)
