@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from zoneinfo import ZoneInfo
-
-from django.utils.translation import gettext
 
 from portal.dashboards import pages, project_pages, selectors, windows
 from portal.dashboards.attention import Attention
-from portal.dashboards.pages import Figures, Row, record, records
+from portal.dashboards.pages import Figures, Row, record
 from portal.dashboards.selectors import Freshness
 from portal.dashboards.windows import Window
 from portal.fleet.models import Region
 from portal.policy import selectors as policy
-from portal.telemetry import selectors as telemetry
-from portal.telemetry.models import CollectionRun
 from portal.tenants.models import Project
 
 
@@ -86,43 +82,3 @@ def project_rows(*, projects: list[Project], window: Window, now: datetime) -> l
             }
         )
     return rows
-
-
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """How good a region's data is."""
-
-    region: Region
-    label: str
-    signals: list[Row]
-    runs: list[CollectionRun]
-    coverage: float | None
-
-
-def collection(*, now: datetime, most: int) -> list[Collected]:
-    """Per region: every signal's newest sample and what to do about it, and the newest runs."""
-    found = []
-    for region in Region.objects.all():
-        signals = records(telemetry.freshness(region=region.name, now=now))
-        for row in signals:
-            row["todo"] = _todo(str(row["state"]), str(row["error"] or ""))
-        found.append(
-            Collected(
-                region,
-                region.local_name,
-                signals,
-                selectors.last_runs(region=region, most=most),
-                telemetry.coverage(region=region.name, start=now - timedelta(days=7), end=now),
-            )
-        )
-    return found
-
-
-def _todo(state: str, error: str) -> str:
-    if error:
-        return gettext("The last collection failed; it is tried again every five minutes.")
-    if state == "never":
-        return gettext("This cluster may not export it: check the exporter, or the catalogue.")
-    if state in {"stale", "late"}:
-        return gettext("Check that the collector runs and that Prometheus still scrapes this.")
-    return ""

@@ -14,7 +14,15 @@ from django.utils import timezone
 from portal import http
 from portal.access import viewer
 from portal.accounts.models import User
-from portal.dashboards import overviews, pages, project_pages, selectors, sentences, windows
+from portal.dashboards import (
+    collecting,
+    overviews,
+    pages,
+    project_pages,
+    selectors,
+    sentences,
+    windows,
+)
 from portal.dashboards.attention import worst_first
 from portal.dashboards.windows import Window
 from portal.fleet.models import Pool, Region
@@ -189,7 +197,7 @@ def collection(request: HttpRequest) -> HttpResponse:
     """How good the data is: per region and signal the newest sample, what went wrong."""
     now = timezone.now()
     context = {
-        "places": overviews.collection(now=now, most=LAST_RUNS),
+        "places": collecting.page(now=now, most=LAST_RUNS),
         "now": now,
         "overseer": viewer(request).sees_all_tenants,
     }

@@ -72,6 +72,8 @@ class SignalCondition:
     lag_seconds: float | None
     state: str
     coverage_ratio: float | None
+    observed_steps: int
+    due_steps: int
     stretches: tuple[Stretch, ...]
     series: int | None
     rejected: int
@@ -90,6 +92,13 @@ class RegionCondition:
     signals: tuple[SignalCondition, ...]
     doubts: tuple[Doubt, ...]
 
+    @property
+    def coverage_ratio(self) -> float | None:
+        """The share (0-1) of steps with a sample, over the signals that ever had one since then."""
+        seen = [signal for signal in self.signals if signal.observed_steps]
+        due = sum(signal.due_steps for signal in seen)
+        return sum(signal.observed_steps for signal in seen) / due if due else None
+
 
 def condition(*, now: datetime, since: datetime) -> dict[str, RegionCondition]:
     """The condition of every region that was ever collected, by its name."""
@@ -107,6 +116,7 @@ def condition(*, now: datetime, since: datetime) -> dict[str, RegionCondition]:
         until, sample = marks.get((region, signal), (None, None))
         fetch = fetches.get((region, signal))
         came = hours.get((region, signal), {})
+        observed, due = sum(hour.observed for hour in came.values()), _due(came, now=now)
         age = None if sample is None else max((now - sample).total_seconds(), 0.0)
         failed = fetch is not None and fetch.state == RunState.FAILED
         found[region].append(
@@ -117,7 +127,9 @@ def condition(*, now: datetime, since: datetime) -> dict[str, RegionCondition]:
                 age_seconds=age,
                 lag_seconds=None if until is None else max((now - until).total_seconds(), 0.0),
                 state=state_of_age(age),
-                coverage_ratio=_ratio(came, now=now),
+                coverage_ratio=observed / due if due else None,
+                observed_steps=observed,
+                due_steps=due,
                 stretches=_stretches(came, since=since, now=now),
                 series=None if fetch is None or failed else fetch.series,
                 rejected=sum(hour.rejected for hour in came.values()),
@@ -195,13 +207,12 @@ def _hours(since: datetime) -> dict[tuple[str, str], dict[datetime, Hour]]:
     return dict(found)
 
 
-def _ratio(came: Mapping[datetime, Hour], *, now: datetime) -> float | None:
+def _due(came: Mapping[datetime, Hour], *, now: datetime) -> int:
+    """Steps since the first hour that was collected; of the hour under way, those that are over."""
     if not came:
-        return None
-    whole = (_floor(now) - min(came)) // HOUR
+        return 0
     newest = came.get(_floor(now))
-    steps = 12 * whole + (newest.expected if newest else 0)
-    return sum(hour.observed for hour in came.values()) / steps if steps else None
+    return 12 * ((_floor(now) - min(came)) // HOUR) + (newest.expected if newest else 0)
 
 
 def _stretches(

@@ -1,13 +1,27 @@
 """How good the data is, and what to do."""
 
+import re
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
 import pytest
 from django.test import Client
+from django.utils import translation
 
 from portal.accounts.models import User
+from portal.dashboards import collecting
+from portal.telemetry.models import (
+    CollectionRun,
+    Doubt,
+    DoubtKind,
+    HourCoverage,
+    RunState,
+    SignalFetch,
+)
+from tests.worlds import World
 
 SignedIn = Callable[[User], Client]
+HOUR = timedelta(hours=1)
 
 
 @pytest.mark.usefixtures("busy")
@@ -16,3 +30,105 @@ def test_it_says_what_is_live_and_where_nothing_ever_came(ben: User, signed_in: 
     assert "quota_used_gpus" in page
     assert "Nothing was ever collected here" in page
     assert "manage.py collect osaka" in page
+
+
+def came(world: World, hour: datetime, observed: int) -> None:
+    HourCoverage.objects.create(
+        region=world.regions["tokyo"], signal="pending_jobs", hour=hour, observed=observed,
+        expected=12, series=3,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def gappy(world: World, now: datetime) -> datetime:
+    """Five hours ago all came, then half, then nothing, then it was not collected, then all."""
+    newest = now.replace(minute=0, second=0) - HOUR
+    for ago, observed in ((4, 12), (3, 6), (2, 0), (0, 12)):
+        came(world, newest - ago * HOUR, observed)
+    return newest
+
+
+def test_the_strip_is_cut_into_stretches_that_went_alike(
+    world: World, now: datetime, gappy: datetime
+) -> None:
+    row = collecting.page(now=now, most=3)[0].signals[0]
+    assert [(bar.came, bar.width) for bar in row.bars] == [
+        # 168 hours with the one under way; 5 of them happened, and the newest is not collected.
+        ("not-collected", 168 - 6), ("all", 1), ("part", 1), ("nothing", 1), ("not-collected", 1),
+        ("all", 1), ("not-collected", 1),
+    ]  # fmt: skip
+    assert sum(bar.width for bar in row.bars) == 168
+    assert [bar.x for bar in row.bars] == [0, 162, 163, 164, 165, 166, 167]
+    assert row.now.coverage_ratio == pytest.approx((12 + 6 + 0 + 12) / 60)
+
+
+def test_gaps_are_told_in_words_the_newest_first(
+    world: World, now: datetime, gappy: datetime
+) -> None:
+    row = collecting.page(now=now, most=3)[0].signals[0]
+    # What lies before the first collection is no gap.
+    assert row.summary == "4 gaps, 4 h"
+    what = [text.rpartition(": ")[2] for text in row.gaps]
+    assert what == [
+        "not collected", "not collected", "no sample came", "some samples are missing",
+    ]  # fmt: skip
+    assert all("JST for 1 h" in text for text in row.gaps)
+
+
+def test_a_contradiction_is_told_with_both_figures(
+    world: World, now: datetime, ben: User, signed_in: SignedIn
+) -> None:
+    Doubt.objects.create(
+        region=world.regions["tokyo"], kind=DoubtKind.HELD_OVER_INSTALLED, found=70, against=64,
+        subject="tokyo-a-h100", since=now - 3 * HOUR,
+    )  # fmt: skip
+    page = signed_in(ben).get("/collection/").content.decode()
+    assert "In tokyo-a-h100 70 GPUs are held, but only 64 are entered here." in page
+
+
+@pytest.mark.parametrize("kind", DoubtKind)
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_every_contradiction_has_a_sentence(
+    world: World, now: datetime, kind: DoubtKind, language: str
+) -> None:
+    Doubt.objects.create(
+        region=world.regions["tokyo"], kind=kind, found=3.5, against=1, subject="some", since=now
+    )
+    with translation.override(language):
+        (sentence,) = collecting.page(now=now, most=3)[0].doubts
+    assert "3.5" in sentence
+    assert "%(" not in sentence
+
+
+def test_an_error_says_what_to_do_by_its_kind(
+    world: World, now: datetime, ben: User, aiko: User, signed_in: SignedIn
+) -> None:
+    for minutes in (6, 1):
+        run = CollectionRun.objects.create(
+            region=world.regions["tokyo"], asked_by="schedule", source="http://p",
+            state=RunState.FAILED, started_at=now - timedelta(minutes=minutes), finished_at=now,
+        )  # fmt: skip
+        SignalFetch.objects.create(
+            run=run, signal="pending_jobs", version="v", query="q", asked_from=now - HOUR,
+            asked_to=now, state=RunState.FAILED, error_kind="unauthorised", duration_seconds=1,
+            error="http://p does not let us in (401): (no text)",
+        )  # fmt: skip
+    page = signed_in(ben).get("/collection/").content.decode()
+    assert "The last 2 collections failed." in page
+    assert "the token may have run out" in page
+    assert "does not let us in (401)" in page
+    # A project lead reads what it means, not the addresses of the machinery.
+    assert "(401)" not in signed_in(aiko).get("/collection/").content.decode()
+
+
+def test_every_kind_of_error_that_a_source_raises_has_its_own_sentence() -> None:
+    text = (collecting.todo("live", kind) for kind in collecting.FAILED)
+    assert len({*text, collecting.todo("live", "something new")}) == len(collecting.FAILED) + 1
+    assert collecting.todo("live", "") == ""
+
+
+@pytest.mark.usefixtures("gappy")
+def test_the_strip_has_no_inline_style(ben: User, signed_in: SignedIn) -> None:
+    page = signed_in(ben).get("/collection/").content.decode()
+    assert 'aria-label="4 gaps, 4 h"' in page
+    assert not re.search(r"<(svg|rect)[^>]* style=", page)
