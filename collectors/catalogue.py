@@ -6,230 +6,37 @@ where, what, and what was expected.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import ValidationError
+
+from collectors.form import (
+    BUCKET_BOUND,
+    DEFAULT,
+    Asked,
+    Catalogue,
+    Column,
+    Kind,
+    Preset,
+    Question,
+    Signal,
+    SourceUnit,
+    Unit,
+)
+from collectors.promql import INCREASE, PLACEHOLDERS, USED, increases, matchers, with_parts
+
+__all__ = [
+    "BUCKET_BOUND", "BUILT_IN", "DEFAULT", "Asked", "Catalogue", "CatalogueError", "Column", "Kind",
+    "Preset", "Problem", "Question", "Signal", "SourceUnit", "Unit", "check", "increases",
+    "matchers", "read",
+]  # fmt: skip
 
 BUILT_IN = Path(__file__).with_name("catalogue.toml")
-DEFAULT = "default"
-BUCKET_BOUND = "bound"
-PLACEHOLDERS = ("increase", "selector", "step")
-
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$", max_length=63)]
-LabelName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
-Sentence = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
-Query = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
-
-
-class Kind(StrEnum):
-    """How samples of a signal behave, and so how they are added up."""
-
-    GAUGE = "gauge"
-    COUNTER = "counter"
-    HISTOGRAM = "histogram"
-
-
-class Unit(StrEnum):
-    """What a signal counts in."""
-
-    GPUS = "gpus"
-    JOBS = "jobs"
-    EVENTS = "events"
-    SECONDS = "seconds"
-    BYTES = "bytes"
-    RATIO = "ratio"
-
-
-class Column(StrEnum):
-    """What tells the lines of a signal apart."""
-
-    POOL = "pool"
-    PROJECT = "project"
-    LANE = "lane"
-    STORAGE = "storage"
-    DETAIL = "detail"
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Signal(_Table):
-    """What is measured: its kind, unit, columns and meaning."""
-
-    kind: Kind
-    unit: Unit
-    columns: list[Column]
-    meaning: Sentence
-    trap: Sentence
-
-
-class Asked(_Table):
-    """How one exporter says a signal: the query and which label fills which column."""
-
-    query: Query
-    labels: dict[LabelName, Column]
-    sum_query: Query | None = None
-
-
-class Preset(_Table):
-    """The signals of one exporter; may extend another preset and replace some of its queries."""
-
-    meaning: Sentence
-    source: str = ""
-    extends: Name | None = None
-    signals: dict[Name, Asked] = {}
-
-
-class RegionTable(_Table):
-    """What is asked in a region: presets in order (later ones win), matchers, own queries."""
-
-    presets: list[Name] | None = None
-    selector: dict[LabelName, str] | None = None
-    max_points: Annotated[int, Field(strict=True, gt=0, le=11_000)] = 2_016
-    signals: dict[Name, Asked] = {}
-
-
-class Catalogue(_Table):
-    """Everything that can be asked, checked."""
-
-    signals: dict[Name, Signal]
-    presets: dict[Name, Preset]
-    regions: dict[Name, RegionTable]
-
-    def asked_in(self, region: str) -> list[Question]:
-        """The questions for a region, in the catalogue's order of signals."""
-        table = self._region(region)
-        asked: dict[str, Asked] = {}
-        for preset in table.presets or []:
-            asked.update(self._of_preset(preset))
-        asked.update(table.signals)
-        matchers = {"region": region} if table.selector is None else table.selector
-        return [
-            Question(name, self.signals[name], asked[name], matchers)
-            for name in self.signals
-            if name in asked
-        ]
-
-    def max_points(self, region: str) -> int:
-        """How many points of a series one request may ask for."""
-        return self._region(region).max_points
-
-    def _region(self, region: str) -> RegionTable:
-        default = self.regions.get(DEFAULT, RegionTable())
-        own = self.regions.get(region)
-        if own is None:
-            return default
-        # What the region's own table sets replaces the default; its queries come on top.
-        said = {key: getattr(own, key) for key in own.model_fields_set}
-        return default.model_copy(update={**said, "signals": {**default.signals, **own.signals}})
-
-    def _of_preset(self, name: str) -> dict[str, Asked]:
-        preset = self.presets[name]
-        inherited = {} if preset.extends is None else self._of_preset(preset.extends)
-        return {**inherited, **preset.signals}
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One signal asked of one region: the queries that are sent, and their version."""
-
-    name: str
-    signal: Signal
-    asked: Asked
-    matchers: Mapping[str, str]
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """Prometheus label → column."""
-        return {label: str(column) for label, column in self.asked.labels.items()}
-
-    @property
-    def version(self) -> str:
-        """A short hash of what is asked: figures of different versions are not the same figure."""
-        text = "\n".join(
-            [self.signal.kind, repr(sorted(self.columns.items())), *self._queries("", "5m")]
-        )
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-    def queries(self, *, step_seconds: int) -> list[str]:
-        """The queries as sent: one, or for a histogram its buckets and the sum of its values.
-
-        A count's increase is that of a step; its length makes no other version.
-        """
-        return self._queries(matchers(self.matchers), f"{step_seconds}s")
-
-    def _queries(self, selector: str, step: str) -> list[str]:
-        kind, labels = self.signal.kind, list(self.asked.labels)
-        made = [self.asked.query]
-        if kind is Kind.COUNTER:
-            made = [f"sum by ({', '.join(labels)}) (\n{increases(self.asked.query)}\n)"]
-        if kind is Kind.HISTOGRAM:
-            # Prometheus 3 writes 10.0 where 2 wrote 10: one spelling, in a label of its own.
-            spelled = (
-                f"label_replace(\n{increases(self.asked.query, buckets=True)},\n"
-                f'"{BUCKET_BOUND}", "$1", "le", "(.+?)([.]0)?")'
-            )
-            made = [f"sum by ({', '.join([*labels, BUCKET_BOUND])}) ({spelled})"]
-        if self.asked.sum_query:
-            made.append(f"sum by ({', '.join(labels)}) (\n{increases(self.asked.sum_query)}\n)")
-        return [query.replace("$selector", selector).replace("$step", step) for query in made]
-
-
-INCREASE = re.compile(r"\$increase\(\s*([a-zA-Z_:][\w:]*)\{([^{}]*)\}\s*\)")
-
-
-def increases(query: str, *, buckets: bool = False) -> str:
-    """The query with each `$increase(metric{...})` written out.
-
-    Exact where `increase()` extrapolates: the last value of the step less the last one known before
-    it, up to a day back, so that a gap in between loses nothing. After a reset the count starts at
-    zero. So it does for a series that is new, if others of its kind were there before: when none
-    was, it may be the memory that is new, and the events old. A bucket is new only with its whole
-    histogram: else it is its bound that is spelled anew.
-    """
-
-    def written(found: re.Match[str]) -> str:
-        last, before, most = _over_steps(f"{found[1]}{{{found[2]}}}")
-        new = f"({last} unless {before})"
-        if buckets:
-            last_all, before_all, _most = _over_steps(f'{found[1]}{{{found[2]}, le="+Inf"}}')
-            new = f"({new} and ignoring (le) ({last_all} unless {before_all}))"
-        return (
-            f"({last} - {before} >= 0\n"
-            f"or ({last} + {most} - {before} and {last} < {before})\n"
-            f"or ({new} and on () group({before})))"
-        )
-
-    return INCREASE.sub(written, query)
-
-
-def _over_steps(series: str) -> tuple[str, str, str]:
-    """Of a step: its last value, the last one known before it, its highest."""
-    return (
-        f"last_over_time({series}[$step])",
-        f"last_over_time({series}[1d] offset $step)",
-        f"max_over_time({series}[$step])",
-    )
-
-
-def matchers(wanted: Mapping[str, str]) -> str:
-    """Label matchers with their values escaped; with none, a matcher that lets all pass."""
-
-    def escaped(value: str) -> str:
-        return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-    return (
-        ", ".join(f'{label}="{escaped(text)}"' for label, text in wanted.items())
-        or 'instance=~".*"'
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,8 +124,11 @@ def _crossed(catalogue: Catalogue) -> Iterator[Problem]:
     for name, preset in catalogue.presets.items():
         where = f"presets.{name}"
         yield from _extends(catalogue, name)
-        for signal, asked in preset.signals.items():
-            yield from _asked(catalogue, f"{where}.signals.{signal}", signal, asked)
+        yield from _parts(catalogue, name)
+        for signal, asked in catalogue.of_preset(name).items():
+            # What is inherited was checked where it stands, unless other parts are written into it.
+            if signal in preset.signals or preset.parts:
+                yield from _asked(catalogue, f"{where}.signals.{signal}", signal, asked)
     for name, region in catalogue.regions.items():
         where = f"regions.{name}"
         listed = region.presets or []
@@ -333,6 +143,26 @@ def _crossed(catalogue: Catalogue) -> Iterator[Problem]:
                 )
         for signal, asked in region.signals.items():
             yield from _asked(catalogue, f"{where}.signals.{signal}", signal, asked)
+
+
+def _parts(catalogue: Catalogue, name: str) -> Iterator[Problem]:
+    preset, base = catalogue.presets[name], catalogue.presets[name].extends
+    inherited = catalogue.of_preset(base) if base in catalogue.presets else {}
+    for lacking in preset.lacks:
+        if lacking not in inherited:
+            what = f"{lacking!r} is not there to be left out"
+            yield Problem(f"presets.{name}.lacks", what, "signals of the preset that is extended")
+    known: dict[str, str] = {}
+    for link in reversed(catalogue.chain(name)):
+        known.update(catalogue.presets[link].parts)
+    for part, text in preset.parts.items():
+        where = f"presets.{name}.parts.{part}"
+        if part in PLACEHOLDERS:
+            yield Problem(where, f"${part} is taken", "another name")
+        if part in USED.findall(with_parts(text, {**known, part: f"${part}"})):
+            yield Problem(where, "uses itself", "no circle")
+        for used in sorted(set(USED.findall(text)) - set(PLACEHOLDERS) - set(known)):
+            yield Problem(where, f"${used} is unknown", "$increase, $selector, $step or a part")
 
 
 def _extends(catalogue: Catalogue, name: str) -> Iterator[Problem]:
@@ -382,8 +212,10 @@ def _asked(catalogue: Catalogue, where: str, name: str, asked: Asked) -> Iterato
             yield Problem(
                 f"{where}.{key}", "has no $selector", "the region's matchers in {$selector}"
             )
-        for used in sorted(set(re.findall(r"\$([a-zA-Z_]\w*)", query)) - set(PLACEHOLDERS)):
-            yield Problem(f"{where}.{key}", f"${used} is unknown", "$increase, $selector or $step")
+        for used in sorted(set(USED.findall(query)) - set(PLACEHOLDERS)):
+            yield Problem(
+                f"{where}.{key}", f"${used} is unknown", "$increase, $selector, $step or a part"
+            )
         if signal.kind is Kind.GAUGE and "$increase" in query:
             yield Problem(f"{where}.{key}", "takes an increase", "a gauge as it stands")
         if signal.kind is not Kind.GAUGE and not _taken_once(query):

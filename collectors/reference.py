@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 
 from collectors import catalogue
-from collectors.catalogue import Catalogue, Question
+from collectors.catalogue import DEFAULT, Catalogue, Question
+
+MATCHERS = {"region": "REGION"}
 
 HEAD = """\
 # Catalogue of signals
@@ -40,6 +42,18 @@ labels = { queue = "project", lane = "lane", status = "detail" }   # Prometheus 
 query = "max by (queue, lane, status) (kueue_pending_workloads{$selector})"
 ```
 
+Where queries of a preset share a piece of PromQL, it is one of its `parts` and stands in them as
+`$name`. A preset that extends another may replace one, or say which signals its exporter `lacks`:
+
+```toml
+[presets.kueue.parts]
+gpu = "example.com/gpu"            # the regions' quota is counted in another resource
+```
+
+What a query may say of itself: `source_unit` (what the exporter counts in, where it is not the unit
+of the signal), `trap` (what can go wrong with this exporter), `fallback` (what is known instead
+where it is not published).
+
 Counters and histograms write `$increase(metric{$selector, ...})` where others write `increase()`; a
 histogram keeps the label `le` and has a `sum_query`. A signal of one's own is a `[signals.NAME]`
 table with `kind`, `unit`, `columns`, `meaning`, `trap`. `manage.py collect` lists everything that
@@ -59,28 +73,55 @@ A trainer that publishes these metrics, with the labels `region`, `pool`, `tenan
 
 def page(whole: Catalogue) -> str:
     """The reference page in Markdown."""
-    questions = {question.name: question for question in whole.asked_in("REGION")}
     parts = [HEAD, "## Signals\n"]
     for name, signal in whole.signals.items():
         columns = ", ".join(f"`{column}`" for column in signal.columns)
+        givers = [preset for preset in whole.presets if name in whole.of_preset(preset)]
+        given = ", ".join(f"[`{preset}`](#{preset})" for preset in givers) or "no preset"
         parts.append(
             f"### `{name}`\n\n{signal.meaning} *{signal.trap}*\n\n"
-            f"A {signal.kind} in {signal.unit}, by {columns}."
+            f"A {signal.kind} in {signal.unit}, by {columns}. Given by {given}.\n"
         )
-        if name in questions:
-            parts.append(_asked(whole, questions[name]))
-    parts.append("## Presets\n")
-    for name, preset in whole.presets.items():
-        source = f" ({preset.source})" if preset.source else ""
-        parts.append(f"- `{name}`: {preset.meaning}{source}")
-    return "\n".join(parts) + "\n"
+    asked = whole.presets_of(DEFAULT)
+    parts.append("## Presets\n\nAsked where a site says nothing else: ")
+    parts[-1] += ", ".join(f"`{name}`" for name in asked) + ".\n"
+    parts += [_preset(whole, name) for name in whole.presets]
+    return "\n".join(parts)
 
 
-def _asked(whole: Catalogue, question: Question) -> str:
-    by = [name for name, preset in whole.presets.items() if question.name in preset.signals]
-    queries = question.queries(step_seconds=3600)
-    blocks = "\n\n".join(f"```promql\n{query}\n```" for query in queries)
-    return f"Preset {', '.join(by)}, version `{question.version}`:\n\n{blocks}\n"
+def _preset(whole: Catalogue, name: str) -> str:
+    preset = whole.presets[name]
+    said = [preset.meaning]
+    if preset.versions:
+        said.append(f"Versions: {preset.versions}.")
+    if preset.source:
+        said.append(f"Source: {preset.source}.")
+    inherited = {} if preset.extends is None else whole.of_preset(preset.extends)
+    if preset.extends:
+        said.append(f"As [`{preset.extends}`](#{preset.extends}), except for what follows.")
+    if preset.lacks:
+        said.append("Not given: " + ", ".join(f"`{lacking}`" for lacking in preset.lacks) + ".")
+    parts = [f"### `{name}`\n\n" + " ".join(said) + "\n"]
+    for signal, asked in whole.of_preset(name).items():
+        if inherited.get(signal) != asked:
+            parts.append(_asked(Question(signal, whole.signals[signal], asked, MATCHERS)))
+    return "\n".join(parts)
+
+
+def _asked(question: Question) -> str:
+    asked, signal = question.asked, question.signal
+    said = [f"In {asked.source_unit or signal.unit} there, in {signal.unit} here."]
+    columns = (f"`{label}` → {column}" for label, column in asked.labels.items())
+    said.append("Labels: " + (", ".join(columns) or "none") + ".")
+    if asked.trap:
+        said.append(f"*{asked.trap}*")
+    if asked.fallback:
+        said.append(f"Where it is not published: {asked.fallback}")
+    blocks = "\n\n".join(
+        f"```promql\n{query}\n```" for query in question.queries(step_seconds=3600)
+    )
+    heading = f"#### `{question.name}`, version `{question.version}`"
+    return f"{heading}\n\n{' '.join(said)}\n\n{blocks}\n"
 
 
 if __name__ == "__main__":

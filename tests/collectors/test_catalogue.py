@@ -5,7 +5,8 @@ import promql_parser
 import pytest
 
 from collectors import catalogue, reference
-from collectors.catalogue import CatalogueError
+from collectors.catalogue import CatalogueError, Question
+from collectors.promql import USED
 from tests.conftest import ROOT
 
 PROMISED = {
@@ -34,13 +35,15 @@ def test_the_signals_that_pages_and_reports_read_are_asked_for() -> None:
     } == PROMISED
 
 
-def test_every_query_is_promql() -> None:
-    for question in catalogue.read().asked_in("tokyo"):
-        for query in question.queries(step_seconds=300):
-            promql_parser.parse(query)
-            assert "$selector" not in query
-            assert "$step" not in query
-            assert 'region="tokyo"' in query
+def test_every_query_of_every_preset_is_promql() -> None:
+    whole = catalogue.read()
+    for preset in whole.presets:
+        for signal, asked in whole.of_preset(preset).items():
+            question = Question(signal, whole.signals[signal], asked, {"region": "tokyo"})
+            for query in question.queries(step_seconds=300):
+                promql_parser.parse(query)
+                assert USED.findall(query) == [], (preset, signal)
+                assert 'region="tokyo"' in query, (preset, signal)
 
 
 def test_a_region_with_a_quote_in_its_name_cannot_change_the_query() -> None:
@@ -113,6 +116,47 @@ def test_a_preset_extends_another_and_a_region_picks_its_presets(tmp_path: Path)
     assert "wait_seconds" in asked
     assert "gpu_reporting_gpus" not in asked
     assert asked["pending_jobs"].columns == {"queue": "project"}
+
+
+def test_a_preset_writes_parts_into_its_queries_and_another_replaces_one(tmp_path: Path) -> None:
+    site = _site(
+        tmp_path,
+        """
+        [presets.base]
+        meaning = "Base."
+        parts = { all = "jobs{$selector, state=~'$states'}", states = "PD" }
+        [presets.base.signals.pending_jobs]
+        labels = { account = "project" }
+        query = "sum by (account) ($all)"
+        [presets.base.signals.pending_gpus]
+        labels = { account = "project" }
+        query = "sum by (account) (gpus{$selector})"
+        [presets.newer]
+        meaning = "Newer."
+        extends = "base"
+        parts = { states = "PD|CF" }
+        lacks = ["pending_gpus"]
+        [regions.default]
+        presets = ["base"]
+        [regions.osaka]
+        presets = ["newer"]
+        """,
+    )
+    whole = catalogue.read(site)
+    asked = {
+        region: {q.name: q.queries(step_seconds=300) for q in whole.asked_in(region)}
+        for region in ("tokyo", "osaka")
+    }
+    matchers = "region=\"{}\", state=~'{}'"
+    assert asked == {
+        "tokyo": {
+            "pending_jobs": [f"sum by (account) (jobs{{{matchers.format('tokyo', 'PD')}}})"],
+            "pending_gpus": ['sum by (account) (gpus{region="tokyo"})'],
+        },
+        "osaka": {
+            "pending_jobs": [f"sum by (account) (jobs{{{matchers.format('osaka', 'PD|CF')}}})"]
+        },
+    }
 
 
 WRONG: list[tuple[str, str, str, str]] = [
@@ -193,6 +237,60 @@ WRONG: list[tuple[str, str, str, str]] = [
         "missing",
     ),
     (
+        "a part that nobody wrote",
+        "[presets.up.signals.source_up_ratio]\nquery='avg by (job) (up{$selector} * $weight)'",
+        "presets.up.signals.source_up_ratio.query",
+        "$weight is unknown",
+    ),
+    (
+        "a part that uses an unknown one",
+        "[presets.up.parts]\ntargets = 'up{$selector} * $weight'",
+        "presets.up.parts.targets",
+        "$weight is unknown",
+    ),
+    (
+        "parts in a circle",
+        "[presets.up.parts]\na = '$b'\nb = '$a'",
+        "presets.up.parts.a",
+        "no circle",
+    ),
+    (
+        "a part with a taken name",
+        "[presets.up.parts]\nstep = '5m'",
+        "presets.up.parts.step",
+        "taken",
+    ),
+    ("a part with a bad name", "[presets.up.parts]\n'A b' = '5m'", "presets.up.parts.A b", "match"),
+    (
+        "a part that takes the matchers out of what is inherited",
+        """
+        [presets.ours]
+        meaning = "x"
+        extends = "base"
+        parts = { all = "up" }
+        [presets.base]
+        meaning = "x"
+        parts = { all = "up{$selector}" }
+        [presets.base.signals.source_up_ratio]
+        query = "avg by (job) ($all)"
+        labels = { job = "detail" }
+        """,
+        "presets.ours.signals.source_up_ratio.query",
+        "$selector",
+    ),
+    (
+        "lacking what was never there",
+        "[presets.ours]\nmeaning='x'\nextends='up'\nlacks=['pending_jobs']",
+        "presets.ours.lacks",
+        "'pending_jobs' is not there",
+    ),
+    (
+        "an unknown unit at the source",
+        "[presets.up.signals.source_up_ratio]\nsource_unit='furlongs'",
+        "presets.up.signals.source_up_ratio.source_unit",
+        "'percent'",
+    ),
+    (
         "a label that the collector needs",
         "[presets.kueue.signals.pending_gpus]\nlabels={value='lane'}",
         "presets.kueue.signals.pending_gpus.labels",
@@ -242,6 +340,11 @@ def test_the_reference_page_is_what_the_catalogue_says() -> None:
 
 def test_the_built_in_catalogue_says_what_can_go_wrong() -> None:
     signal: Any
-    for name, signal in catalogue.read().signals.items():
+    whole = catalogue.read()
+    for name, signal in whole.signals.items():
         assert signal.meaning.endswith("."), name
         assert signal.trap.endswith("."), name
+    for name, preset in whole.presets.items():
+        assert preset.meaning.endswith("."), name
+        for said in [one.trap or one.fallback for one in preset.signals.values()]:
+            assert said is None or said.endswith("."), name
