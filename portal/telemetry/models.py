@@ -43,15 +43,15 @@ class Series(models.Model):
         return "/".join(part for part in parts if part)
 
 
-class HourRollup(models.Model):
-    """One hour of a series: what can be added up; ratios and quantiles are made when asked.
+class Rollup(models.Model):
+    """A stretch of a series: what can be added up; ratios and quantiles are made when asked.
 
-    `sum_value / count` is the hour's mean over its samples; `buckets` maps the upper bound of a
-    histogram bucket (as text, "+Inf" last) to how many events of this hour fell at or below it.
+    `sum_value / count` is the mean over its samples; `buckets` maps the upper bound of a histogram
+    bucket (as text, "+Inf" last) to how many events of this stretch fell at or below it. Of
+    `expected` five-minute steps `observed` had a sample.
     """
 
-    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="hours")
-    hour = models.DateTimeField()
+    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="+")
     version = models.CharField(max_length=16)
     sum_value = models.FloatField(null=True)
     count = models.FloatField(default=0)
@@ -63,6 +63,36 @@ class HourRollup(models.Model):
     observed = models.PositiveSmallIntegerField()
     expected = models.PositiveSmallIntegerField()
     quality = models.CharField(max_length=16, choices=Quality.choices, default=Quality.COMPLETE)
+
+    class Meta:
+        abstract = True
+
+
+class StepRollup(Rollup):
+    """Five minutes of a series from `at` on, as they were fetched. Kept for some weeks."""
+
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["at"])]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["series", "at", "version"], name="step_rollup_once_per_version"
+            ),
+            models.CheckConstraint(
+                condition=Q(observed__lte=F("expected")),
+                name="step_rollup_observed_within_expected",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.series} {self.at:%Y-%m-%d %H:%M}"
+
+
+class HourRollup(Rollup):
+    """One hour of a series, made as a whole from its steps. Kept for years."""
+
+    hour = models.DateTimeField()
 
     class Meta:
         indexes = [models.Index(fields=["hour"])]
@@ -78,6 +108,31 @@ class HourRollup(models.Model):
 
     def __str__(self) -> str:
         return f"{self.series} {self.hour:%Y-%m-%d %H}"
+
+
+class DayRollup(Rollup):
+    """One day of a series, made as a whole from its hours. Kept for ever unless a site says else.
+
+    `day` is the instant at which the day begins in the site's time zone: a day may have 23 or 25
+    hours, and `expected` twelve steps for each.
+    """
+
+    day = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["day"])]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["series", "day", "version"], name="day_rollup_once_per_version"
+            ),
+            models.CheckConstraint(
+                condition=Q(observed__lte=F("expected")),
+                name="day_rollup_observed_within_expected",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.series} {self.day:%Y-%m-%d}"
 
 
 class RunState(models.TextChoices):
