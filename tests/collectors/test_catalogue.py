@@ -11,8 +11,10 @@ from tests.conftest import ROOT
 
 PROMISED = {
     "gpu_reporting_gpus": ("gauge", {"pool"}),
-    "gpu_engine_active_gpus": ("gauge", {"pool"}),
+    "gpu_engine_active_gpus": ("gauge", {"pool", "detail"}),
     "gpu_resident_gpus": ("gauge", {"pool"}),
+    "gpu_attributed_gpus": ("gauge", {"pool", "project"}),
+    "gpu_attributed_active_gpus": ("gauge", {"pool", "project"}),
     "quota_used_gpus": ("gauge", {"pool", "project"}),
     "quota_nominal_gpus": ("gauge", {"pool", "project"}),
     "pending_jobs": ("gauge", {"project", "lane", "detail"}),

@@ -1,0 +1,364 @@
+"""Presets for GPUs and Kubernetes requests, against a real Prometheus with their exporters' series.
+
+The right values are worked out by hand beside each test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from collectors import catalogue
+from collectors.source import Source
+from tests.collectors.presets import (
+    HOUR,
+    MIDNIGHT,
+    TOKYO,
+    Value,
+    accepted,
+    at,
+    cut,
+    flat,
+    gauge,
+    question,
+)
+from tests.prometheus import needed, openmetrics, running
+
+pytestmark = needed
+
+SENTINEL = 9223372036854775794.0
+UTIL, ENGINE = "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+USED, FREE = "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE"
+# As the chart has it (honorLabels: false): namespace and pod are the exporter's own.
+SCRAPED = f'{TOKYO},job="dcgm",instance="n1:9400",namespace="gpu-operator",pod="dcgm-x"'
+
+
+def _device(
+    name: str,
+    labels: str,
+    *,
+    pool: str = "train",
+    scraped: str = SCRAPED,
+    since: str = "00:00",
+    until: str = "99:00",
+    **metrics: Value | float,
+) -> dict[str, Value]:
+    """The series of one device; metrics by the names above, `used` and `free` in MiB."""
+    names = {"util": UTIL, "engine": ENGINE, "used": USED, "free": FREE}
+    given = {"used": 30_000.0, "free": 51_000.0} | metrics
+    labels = ",".join(filter(None, [scraped, f'pool="{pool}"', f'UUID="GPU-{name}"', labels]))
+    return {
+        f"{names[metric]}{{{labels}}}": cut(value, since=since, until=until)
+        for metric, value in given.items()
+    }
+
+
+def _with_a_hole(value: float) -> Value:
+    """Not scraped from 01:15 (inclusive) to 01:30."""
+    return lambda when: None if at("01:15") <= when < at("01:30") else value
+
+
+def _dcgm() -> dict[str, Value]:
+    speech = 'exported_namespace="speech",exported_pod="run-1"'
+    robots = 'exported_namespace="robotics",exported_pod="run-2"'
+    slice_1, slice_2 = (
+        f'GPU_I_PROFILE="{profile}",GPU_I_ID="{number}"'
+        for profile, number in (("1g.10gb", 1), ("4g.40gb", 2))
+    )
+    copies = 'prometheus_replica="{}"'
+    whose = 'exported_namespace="{}"'
+    return {
+        # a: the host's label is renamed at 01:00; its pod ends at 02:00.
+        **_device("a", f'Hostname="n1",{speech}', until="01:00", engine=0.5, util=90),
+        **_device(
+            "a", f'hostname="n1",{speech}', since="01:00", until="02:00", engine=0.5, util=90
+        ),
+        **_device("a", 'hostname="n1"', since="02:00", engine=0.5, util=90),
+        # b: seen by two replicas of Prometheus.
+        **_device("b", f"{robots},{copies.format('a')}", engine=1.0, util=100.0),
+        **_device("b", f"{robots},{copies.format('b')}", engine=1.0, util=100.0),
+        # c: two Slurm jobs share it, each with a copy of the series.
+        **_device("c", 'hpc_job="71001"', engine=0.25, util=97.0),
+        **_device("c", 'hpc_job="71002"', engine=0.25, util=97.0),
+        # d: idle.
+        **_device("d", "", engine=0.0, util=0.0),
+        # e: an old version without the profiling module: a sentinel, from 01:00 on NaN.
+        **_device("e", "", util=lambda when: SENTINEL if when < at("01:00") else float("nan")),
+        # f: no profiling module; two pods share the GPU and each has the whole reading.
+        **_device("f", speech, util=80.0),
+        **_device("f", robots, util=80.0),
+        # g: more than 100 % is no reading.
+        **_device("g", "", engine=1.7, util=150.0),
+        # m: two MIG slices of 10 and 40 GiB; old versions say 0 for their utilisation.
+        **_device("m", f"{slice_1},{robots}", engine=1.0, util=0.0, used=240.0, free=10_000.0),
+        **_device("m", f"{slice_2},{speech}", engine=0.5, util=0.0, used=20_000.0, free=20_960.0),
+        # q: MIG of an old version without the profiling module: its zeros are no reading.
+        **_device("q", slice_1, pool="blind", util=0.0),
+        **_device("q", slice_2, pool="blind", util=0.0),
+        # h: its pod ends at 02:00, its exporter at 02:20. i: its pod ends at 02:00, it stays.
+        **_device("h", whose.format("night"), pool="old", until="02:00", util=50),
+        **_device("h", "", pool="old", since="02:00", until="02:20", util=0),
+        **_device("i", whose.format("day"), pool="old", until="02:00", util=50),
+        **_device("i", "", pool="old", since="02:00", util=0),
+        **_device(
+            "n", "", pool="gap", engine=_with_a_hole(0.5), used=_with_a_hole(30_000.0),
+            free=_with_a_hole(51_000.0),
+        ),
+        # Another region at the same address.
+        f'{ENGINE}{{region="osaka",pool="train",UUID="GPU-z"}}': flat(1.0),
+    }  # fmt: skip
+
+
+def _dcgm_with_honoured_labels() -> dict[str, Value]:
+    """honorLabels: true: namespace and pod are the work's, or the exporter's where none runs."""
+    target = f'{TOKYO},job="dcgm-2",instance="n9:9400"'
+    own = 'namespace="gpu-operator",pod="dcgm-y"'
+    return {
+        f"up{{{target},{own}}}": flat(1.0),
+        f"up{{{SCRAPED}}}": flat(1.0),
+        **_device("j", 'namespace="speech",pod="run-3"', pool="honour", scraped=target, util=10.0),
+        **_device("k", own, pool="honour", scraped=target, util=0.0),
+    }
+
+
+def _amd() -> dict[str, Value]:
+    host = f'{TOKYO},pool="mi300",hostname="amd-1"'
+    series: dict[str, Value] = {
+        # s1: whole, shared by two jobs. s2: eight partitions, of which the first speaks for all.
+        f'gpu_gfx_activity{{{host},gpu_id="0",serial_number="s1",gpu_partition_id="0",job_id="1"}}':
+        flat(60.0),
+        f'gpu_gfx_activity{{{host},gpu_id="0",serial_number="s1",gpu_partition_id="0",job_id="2"}}':
+        flat(60.0),
+        # Guests do not see serial numbers.
+        f'gpu_gfx_activity{{{TOKYO},pool="mi300",hostname="vm-1",gpu_id="0"}}': flat(40.0),
+        f'gpu_gfx_activity{{{TOKYO},pool="mi300",hostname="vm-2",gpu_id="0"}}': flat(20.0),
+        # "Not available", as a 16-bit number.
+        f'gpu_gfx_activity{{{host},gpu_id="9",serial_number="s3",gpu_partition_id="0"}}':
+        flat(65535.0),
+    }  # fmt: skip
+    for part in range(8):
+        labels = f'{host},gpu_id="{part + 1}",serial_number="s2",gpu_partition_id="{part}"'
+        series[f"gpu_gfx_activity{{{labels}}}"] = flat(80.0 if part == 0 else 0.0)
+    return series
+
+
+def _nvidia_smi() -> dict[str, Value]:
+    ratio = f'nvidia_smi_utilization_gpu_ratio{{{TOKYO},pool="l40s"'
+    return {
+        f'{ratio},uuid="f",replica="a"}}': flat(0.87),
+        f'{ratio},uuid="f",replica="b"}}': flat(0.87),
+        f'{ratio},uuid="0"}}': flat(0.13),
+        f'{ratio},uuid="1"}}': flat(1.5),
+    }
+
+
+def _kubernetes(region: str, *, by_node: bool = False) -> dict[str, Value]:
+    """With the label `pool` on each series, or `by_node` with it as a label of the node only."""
+    series: dict[str, Value] = {}
+    pools = {"n1": "train", "n2": "serve"}
+
+    def line(name: str, value: Value | float, **labels: str) -> None:
+        if not by_node and labels.get("node") in pools:
+            labels["pool"] = pools[labels["node"]]
+        # Two replicas of kube-state-metrics are scraped, until 02:30.
+        for instance in ("k1", "k2"):
+            said = {"region": region, "instance": instance, **labels}
+            text = ",".join(f'{label}="{value}"' for label, value in said.items())
+            series[f"{name}{{{text}}}"] = cut(value, until="02:30")
+
+    def pod(
+        cluster: str, namespace: str, name: str, node: str, gpus: float, phase: str,
+        *, until: str = "99:00", resource: str = "nvidia_com_gpu",
+    ) -> None:  # fmt: skip
+        of = {"cluster": cluster, "namespace": namespace, "pod": name}
+        line(
+            "kube_pod_container_resource_requests", cut(gpus, until=until),
+            container="main", resource=resource, unit="integer", node=node, **of,
+        )  # fmt: skip
+        for one in ("Pending", "Running", "Succeeded", "Failed", "Unknown"):
+            line("kube_pod_status_phase", cut(float(one == phase), until=until), phase=one, **of)
+
+    pod("c1", "speech", "a", "n1", 8, "Running")
+    pod("c1", "speech", "starts", "n1", 4, "Pending")
+    pod("c1", "speech", "unplaced", "", 8, "Pending")
+    for number in range(3):
+        pod("c1", "speech", f"done-{number}", "n1", 8, "Succeeded")
+    pod("c1", "robotics", "amd", "n2", 2, "Running", resource="amd_com_gpu")
+    pod("c1", "robotics", "cpu", "n2", 64, "Running", resource="cpu")
+    # The same name in another cluster of the region, where it has failed.
+    pod("c2", "speech", "a", "n1", 8, "Failed")
+    pod("c1", "night", "b", "n1", 2, "Running", until="02:00")
+    for cluster, node, gpus, resource in (
+        ("c1", "n1", 16.0, "nvidia_com_gpu"), ("c2", "n1", 8.0, "nvidia_com_gpu"),
+        ("c1", "n2", 8.0, "amd_com_gpu"), ("c1", "n2", 512.0, "cpu"),
+    ):  # fmt: skip
+        where = {"cluster": cluster, "node": node}
+        line("kube_node_status_allocatable", gpus, resource=resource, unit="integer", **where)
+        if by_node:
+            line("kube_node_labels", 1.0, label_pool=pools[node], **where)
+    return series
+
+
+def _history() -> str:
+    series = {
+        **_dcgm(), **_dcgm_with_honoured_labels(), **_amd(), **_nvidia_smi(),
+        **_kubernetes("tokyo"), **_kubernetes("nodes", by_node=True),
+    }  # fmt: skip
+    return openmetrics(series, start=MIDNIGHT, end=MIDNIGHT + 4 * HOUR, every=timedelta(minutes=1))
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with running(_history()) as url:
+        yield url
+
+
+@pytest.fixture
+def source(address: str) -> Iterator[Source]:
+    made = Source(url=address, connect_seconds=2, read_seconds=20)
+    yield made
+    made.close()
+
+
+def _of(pool: str, found: dict[tuple[str, ...], float]) -> dict[str, float]:
+    """The other column's values in one pool."""
+    return {key[1]: value for key, value in found.items() if key[0] == pool}
+
+
+def test_prometheus_itself_parses_every_query_of_every_preset(address: str) -> None:
+    whole = catalogue.read()
+    for preset in whole.presets:
+        for signal in whole.of_preset(preset):
+            for query in question(preset, signal, whole=whole).queries(step_seconds=300):
+                assert accepted(address, query)
+
+
+def test_dcgm_counts_each_gpu_with_a_plausible_reading_once(source: Source) -> None:
+    found = gauge(source, question("dcgm-exporter", "gpu_reporting_gpus"), at("00:30"))
+    # train: a b c d f m; e says only a sentinel, g more than 100 %. old: h i. honour: j k.
+    assert found == {("train",): 6.0, ("old",): 2.0, ("gap",): 1.0, ("honour",): 2.0}
+    later = gauge(source, question("dcgm-exporter", "gpu_reporting_gpus"), at("01:02"))
+    assert later[("train",)] == 6.0  # e says NaN; both spellings of a's host are in sight
+
+
+def test_dcgm_adds_up_engines_and_lets_residency_stand_in_by_name(source: Source) -> None:
+    found = gauge(source, question("dcgm-exporter", "gpu_engine_active_gpus"), at("01:02"))
+    # a 0.5 + b 1 + c 0.25 + d 0 + m (1 x 10,240 + 0.5 x 40,960) / 51,200 = 0.6
+    # f has no engine's reading: its 80 % of residency stand in.
+    assert _of("train", found) == pytest.approx({"engine": 2.35, "resident": 0.8})
+    # A pool without the profiling module says so with a 0 and not with silence.
+    assert _of("old", found) == pytest.approx({"engine": 0.0, "resident": 1.0})
+
+
+def test_dcgm_never_calls_a_mig_gpu_idle_that_nobody_can_read(source: Source) -> None:
+    for signal in ("gpu_reporting_gpus", "gpu_engine_active_gpus", "gpu_resident_gpus"):
+        found = gauge(source, question("dcgm-exporter", signal), at("00:30"))
+        assert [key for key in found if key[0] == "blind"] == []
+    held = gauge(source, question("dcgm-exporter", "gpu_attributed_gpus"), at("00:30"))
+    assert _of("blind", held) == {"": 1.0}  # two slices, one GPU
+    active = gauge(source, question("dcgm-exporter", "gpu_attributed_active_gpus"), at("00:30"))
+    assert _of("blind", active) == {}
+
+
+def test_dcgm_residency_leaves_mig_out(source: Source) -> None:
+    found = gauge(source, question("dcgm-exporter", "gpu_resident_gpus"), at("00:30"))
+    # a 0.9 + b 1 + c 0.97 + d 0 + f 0.8; m's zeros are no reading
+    assert found[("train",)] == pytest.approx(3.67)
+
+
+def test_dcgm_gives_each_gpu_to_its_project_and_the_rest_to_nobody(source: Source) -> None:
+    held = question("dcgm-exporter", "gpu_attributed_gpus")
+    # speech: a 1 + f 1/2 + m's slice 40,960 / 51,200 = 0.8; robotics: b 1 + f 1/2 + m 0.2
+    # nobody: c (Slurm) d e g
+    wanted = {"speech": 2.3, "robotics": 1.7, "": 4.0}
+    assert _of("train", gauge(source, held, at("00:30"))) == pytest.approx(wanted)
+    # 02:02: a is in sight with its pod and without: it is speech's still.
+    assert _of("train", gauge(source, held, at("02:02"))) == pytest.approx(wanted)
+    assert _of("train", gauge(source, held, at("02:10"))) == pytest.approx(
+        {"speech": 1.3, "robotics": 1.7, "": 5.0}
+    )
+    active = question("dcgm-exporter", "gpu_attributed_active_gpus")
+    # speech: a 0.5 + f 0.8 / 2 + m 0.8 x 0.5; robotics: b 1 + f 0.4 + m 0.2 x 1; nobody: c 0.25
+    assert _of("train", gauge(source, active, at("00:30"))) == pytest.approx(
+        {"speech": 1.3, "robotics": 1.6, "": 0.25}
+    )
+
+
+def test_who_has_no_gpu_any_more_has_zero_and_where_nobody_looks_it_is_unknown(
+    source: Source,
+) -> None:
+    for signal in ("gpu_attributed_gpus", "gpu_attributed_active_gpus"):
+        asked = question("dcgm-exporter", signal)
+        nobodys = 2.0 if signal == "gpu_attributed_gpus" else 0.0
+        at_work = nobodys / 2 or 0.5
+        assert _of("old", gauge(source, asked, at("01:30"))) == {"night": at_work, "day": at_work}
+        assert _of("old", gauge(source, asked, at("02:10"))) == {
+            "night": 0.0, "day": 0.0, "": nobodys,
+        }  # fmt: skip
+        # h's exporter is silent: whether night has h again, nobody knows.
+        assert _of("old", gauge(source, asked, at("02:30"))) == {"day": 0.0, "": nobodys / 2}
+        assert _of("old", gauge(source, asked, at("03:30"))) == {"": nobodys / 2}
+
+
+def test_dcgm_with_honoured_labels_reads_the_work_s_own_namespace(source: Source) -> None:
+    found = gauge(source, question("dcgm-exporter", "gpu_attributed_gpus"), at("00:30"))
+    # k has the exporter's own pod: it is nobody's.
+    assert _of("honour", found) == {"speech": 1.0, "": 1.0}
+
+
+def test_a_scrape_gap_is_no_zero(source: Source) -> None:
+    for signal in catalogue.read().of_preset("dcgm-exporter"):
+        asked = question("dcgm-exporter", signal)
+        # The last sample is of 01:14; at 01:20 it is six minutes old.
+        assert [key for key in gauge(source, asked, at("01:20")) if key[0] == "gap"] == []
+        if signal != "gpu_resident_gpus":  # n has no such reading
+            before, after = (gauge(source, asked, at(clock)) for clock in ("01:15", "01:30"))
+            assert _of("gap", {(*key, ""): value for key, value in before.items()})
+            assert before == pytest.approx(after)
+
+
+def test_amd_partitions_do_not_thin_out_the_activity(source: Source) -> None:
+    # s1 0.6 + s2 0.8 (not 0.8 / 8) + two guests 0.4 + 0.2; s3 has no reading
+    found = gauge(
+        source, question("amd-device-metrics-exporter", "gpu_engine_active_gpus"), at("00:30")
+    )
+    assert found == pytest.approx({("mi300", "engine"): 2.0})
+    count = gauge(
+        source, question("amd-device-metrics-exporter", "gpu_reporting_gpus"), at("00:30")
+    )
+    assert count == {("mi300",): 4.0}
+
+
+def test_nvidia_smi_is_residency_and_says_so(source: Source) -> None:
+    # 0.87 once for two replicas + 0.13; 1.5 is no ratio
+    preset = "nvidia-gpu-exporter"
+    active = gauge(source, question(preset, "gpu_engine_active_gpus"), at("00:30"))
+    assert active == pytest.approx({("l40s", "resident"): 1.0})
+    assert gauge(source, question(preset, "gpu_resident_gpus"), at("00:30")) == pytest.approx(
+        {("l40s",): 1.0}
+    )
+    assert gauge(source, question(preset, "gpu_reporting_gpus"), at("00:30")) == {("l40s",): 2.0}
+
+
+@pytest.mark.parametrize(
+    ("preset", "region"),
+    [("kube-state-metrics", "tokyo"), ("kube-state-metrics-node-label", "nodes")],
+)
+def test_requests_count_what_is_placed_and_not_over(
+    source: Source, preset: str, region: str
+) -> None:
+    def ask(signal: str, clock: str) -> dict[tuple[str, ...], float]:
+        return gauge(source, question(preset, signal, region=region), at(clock))
+
+    # n1 16 in c1 + 8 in c2; n2 8 of AMD
+    assert ask("gpu_installed_gpus", "00:30") == {("train",): 24.0, ("serve",): 8.0}
+    # speech: a 8 + starts 4; not: without a node, done, failed in c2. robotics: 2 of AMD.
+    wanted = {("train", "speech"): 12.0, ("serve", "robotics"): 2.0, ("train", "night"): 2.0}
+    assert ask("gpu_requested_gpus", "00:30") == wanted
+    # night's pod is gone since 02:00: it has none, and is not unknown.
+    assert ask("gpu_requested_gpus", "02:10") == {**wanted, ("train", "night"): 0.0}
+    # kube-state-metrics is silent since 02:30: nothing is known, and nothing is 0.
+    assert ask("gpu_requested_gpus", "02:40") == {}
+    assert ask("gpu_installed_gpus", "02:40") == {}
