@@ -1,0 +1,228 @@
+"""Stores rollups in bulk: the lines of a signal, and rows over the same keys as often as one likes.
+
+Rows come as frames: `series` (the key of the line), the instant of the level (`at`, `hour` or
+`day`), and the measured columns of `rollups.MEASURED`; unknown is NaN, NaT or None.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+from django.conf import settings
+from django.db import connection
+
+from collectors import rollups
+from portal.fleet.models import Region
+from portal.telemetry.models import (
+    DayRollup,
+    HourRollup,
+    Quality,
+    Rollup,
+    Series,
+    StepRollup,
+)
+
+COLUMNS = ("pool", "project", "lane", "storage", "detail")
+INSTANT: dict[type[Rollup], str] = {StepRollup: "at", HourRollup: "hour", DayRollup: "day"}
+# Enough that a statement costs nothing, few enough that its text stays within some megabytes.
+CHUNK = 10_000
+SQLITE_CHUNK = 500
+_TYPES = {
+    "sum_value": "float8", "count": "float8", "min_value": "float8", "max_value": "float8",
+    "buckets": "text", "last_value": "float8", "last_at": "timestamptz", "observed": "int2",
+    "expected": "int2", "quality": "text",
+}  # fmt: skip
+_CASTS = {"buckets": "::jsonb"}
+
+
+class Lines:
+    """The lines of a region's signals and their keys; read once, made where they are new.
+
+    Ask for keys before the transaction that stores the rows: what it rolls back would stay known.
+    """
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self._known: dict[str, dict[tuple[str, ...], int]] = {}
+
+    def keys(self, signal: str, frame: pd.DataFrame) -> rollups.Numbers:
+        """The key of each row's line, in the order of the rows; label columns are those there."""
+        names = [name for name in COLUMNS if name in frame]
+        if not names:
+            return np.full(len(frame), self._keys(signal, [()], [])[()], dtype=np.int64)
+        number, lines = _distinct(frame, names)
+        known = self._keys(signal, lines, names)
+        keys: rollups.Numbers = np.array([known[line] for line in lines], dtype=np.int64)
+        return keys[number]
+
+    def _keys(
+        self, signal: str, lines: Sequence[tuple[str, ...]], names: list[str]
+    ) -> dict[tuple[str, ...], int]:
+        whole = {
+            line: tuple(dict(zip(names, line, strict=True)).get(name, "") for name in COLUMNS)
+            for line in lines
+        }
+        known = self._known.get(signal)
+        if known is None or not known.keys() >= set(whole.values()):
+            known = self._known[signal] = self._read(signal)
+        missing = set(whole.values()) - known.keys()
+        if missing:
+            Series.objects.bulk_create(
+                [
+                    Series(
+                        region=self.region, signal=signal, **dict(zip(COLUMNS, line, strict=True))
+                    )
+                    for line in sorted(missing)
+                ],
+                batch_size=CHUNK,
+                ignore_conflicts=True,
+            )
+            known = self._known[signal] = self._read(signal)
+        return {line: known[full] for line, full in whole.items()}
+
+    def _read(self, signal: str) -> dict[tuple[str, ...], int]:
+        rows = Series.objects.filter(region=self.region, signal=signal)
+        return {row[1:]: row[0] for row in rows.values_list("pk", *COLUMNS).iterator()}
+
+
+def upsert(level: type[Rollup], rows: pd.DataFrame, *, version: str) -> int:
+    """Writes the rows over those of the same series, instant and version; gives how many changed.
+
+    Rows that are there and equal stay untouched. On SQLite all count as changed.
+    """
+    if rows.empty:
+        return 0
+    instant = INSTANT[level]
+    rows = rows.sort_values(["series", instant], kind="stable")
+    if connection.vendor != "postgresql":
+        return _upsert_objects(level, rows, version=version)
+    table = connection.ops.quote_name(level._meta.db_table)  # noqa: SLF001
+    measured = ", ".join(_TYPES)
+    sql = (
+        f"INSERT INTO {table} AS old (series_id, {instant}, version, {measured}) "  # noqa: S608 - own names
+        f"SELECT s, i, %s, {', '.join(name + _CASTS.get(name, '') for name in _TYPES)} "
+        f"FROM unnest(%s::int8[], %s::timestamptz[], "
+        f"{', '.join(f'%s::{kind}[]' for kind in _TYPES.values())}) "
+        f"AS new (s, i, {measured}) "
+        f"ON CONFLICT (series_id, {instant}, version) DO UPDATE "
+        f"SET {', '.join(f'{name} = excluded.{name}' for name in _TYPES)} "
+        f"WHERE ({', '.join(f'old.{name}' for name in _TYPES)}) IS DISTINCT FROM "
+        f"({', '.join(f'excluded.{name}' for name in _TYPES)})"
+    )
+    changed = 0
+    with connection.cursor() as cursor:
+        for first in range(0, len(rows), CHUNK):
+            part = rows.iloc[first : first + CHUNK]
+            arrays = {name: _measured(part, name) for name in _TYPES}
+            # A NaN is no JSON: it fails here, not when the row is read.
+            arrays["buckets"] = [
+                one and json.dumps(one, allow_nan=False) for one in arrays["buckets"]
+            ]
+            keys = (_plain(part["series"]), _plain(part[instant]))
+            cursor.execute(sql, [version, *keys, *arrays.values()])
+            changed += cursor.rowcount
+    return changed
+
+
+def stored(
+    level: type[Rollup],
+    *,
+    region: Region,
+    signal: str,
+    version: str,
+    start: datetime,
+    end: datetime,
+) -> pd.DataFrame:
+    """The rows of a signal and version in [start, end), as they would be given to `upsert`."""
+    instant = INSTANT[level]
+    names = [instant, *rollups.MEASURED, "quality"]
+    found = level._default_manager.filter(  # noqa: SLF001
+        series__region=region, series__signal=signal, version=version,
+        **{f"{instant}__gte": start, f"{instant}__lt": end},
+    ).values_list("series_id", *names)  # fmt: skip
+    frame = pd.DataFrame.from_records(list(found), columns=["series", *names])
+    for name in (instant, "last_at"):
+        frame[name] = pd.to_datetime(frame[name], utc=True).astype("datetime64[us, UTC]")
+    numbers = ["sum_value", "count", "min_value", "max_value", "last_value"]
+    frame[numbers] = frame[numbers].astype("float64")
+    return frame
+
+
+def renew_days(
+    *, region: Region, signal: str, version: str, hours: Iterable[datetime], until: datetime
+) -> int:
+    """Makes the days anew that hold these hours and are over at `until`; gives the rows changed.
+
+    A day that is under way has no row: it would have to be made of all its hours every time.
+    """
+    zone = ZoneInfo(settings.REPORT_TIMEZONE)
+    changed = 0
+    for day, end in rollups.days_of(hours, zone):
+        if end > until:
+            continue
+        found = stored(
+            HourRollup, region=region, signal=signal, version=version, start=day, end=end
+        )
+        found["day"] = pd.Timestamp(day)
+        made = rollups.rolled(
+            found,
+            at="hour",
+            into="day",
+            expected=rollups.EXPECTED * int((end - day) / rollups.HOUR),
+        )
+        changed += upsert(DayRollup, made, version=version)
+    return changed
+
+
+def _distinct(
+    frame: pd.DataFrame, names: list[str]
+) -> tuple[rollups.Numbers, list[tuple[str, ...]]]:
+    """The number of each row's line, and the lines by their numbers."""
+    number = frame.groupby(names, sort=False, observed=True, dropna=False).ngroup().to_numpy()
+    first = frame[names].iloc[np.unique(number, return_index=True)[1]]
+    lines = [tuple(map(str, line)) for line in first.itertuples(index=False, name=None)]
+    return number, lines
+
+
+def _measured(part: pd.DataFrame, name: str) -> list[Any]:
+    if name == "quality" and name not in part:
+        return [str(Quality.COMPLETE)] * len(part)
+    if name == "buckets":
+        return [one if isinstance(one, dict) else None for one in part[name]]
+    return _plain(part[name])
+
+
+def _plain(column: pd.Series[Any]) -> list[Any]:
+    """The column as Python's own values, None where it is unknown."""
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        # Few instants stand in many rows.
+        codes, distinct = pd.factorize(column)
+        shown = [instant.to_pydatetime() for instant in pd.DatetimeIndex(distinct)]
+        return [None if code < 0 else shown[code] for code in codes.tolist()]
+    values: list[Any] = column.tolist()
+    if column.isna().any():
+        return [
+            None if missing else value for value, missing in zip(values, column.isna(), strict=True)
+        ]
+    return values
+
+
+def _upsert_objects(level: type[Rollup], rows: pd.DataFrame, *, version: str) -> int:
+    instant = INSTANT[level]
+    columns = {"series_id": _plain(rows["series"]), instant: _plain(rows[instant])}
+    columns |= {name: _measured(rows, name) for name in _TYPES}
+    made = [
+        level(version=version, **dict(zip(columns, values, strict=True)))
+        for values in zip(*columns.values(), strict=True)
+    ]
+    level._default_manager.bulk_create(  # noqa: SLF001
+        made, batch_size=SQLITE_CHUNK, update_conflicts=True,
+        unique_fields=["series", instant, "version"], update_fields=list(_TYPES),
+    )  # fmt: skip
+    return len(made)

@@ -1,0 +1,108 @@
+from datetime import UTC, datetime, timedelta
+
+import pandas as pd
+import pytest
+from django.db import connection
+
+from collectors import rollups, storing
+from portal.telemetry.models import DayRollup, HourRollup, Series, StepRollup
+from tests import worlds
+
+# The day begins at 15:00 UTC in Tokyo.
+MIDNIGHT = datetime(2026, 11, 29, 15, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+NAMES = ["sum_value", "count", "min_value", "max_value", "last_value", "last_at", "observed"]
+
+
+def _rows(series: int, instant: str, values: list[tuple[datetime, float]]) -> pd.DataFrame:
+    """Whole hours or steps of a gauge: twelve samples of the value, or one."""
+    samples = 12 if instant == "hour" else 1
+    made = pd.DataFrame(values, columns=[instant, "max_value"])
+    made["series"] = series
+    made["sum_value"] = made["max_value"] * samples
+    made["min_value"] = made["last_value"] = made["max_value"]
+    made["last_at"] = made[instant] + (samples - 1) * rollups.STEP
+    made["count"] = made["observed"] = made["expected"] = samples
+    made["buckets"] = None
+    for name in (instant, "last_at"):
+        made[name] = pd.to_datetime(made[name], utc=True)
+    return made
+
+
+def test_lines_are_made_once_and_found_again(world: worlds.World) -> None:
+    frame = pd.DataFrame({"pool": ["a", "b", "a"], "project": ["p", "p", "p"]})
+    lines = storing.Lines(world.regions["tokyo"])
+    first, second, third = lines.keys("quota_used_gpus", frame)
+    assert first == third != second
+    assert list(lines.keys("quota_used_gpus", frame)) == [first, second, first]
+    # Another collection of the same region finds the same lines; another signal has its own.
+    again = storing.Lines(world.regions["tokyo"])
+    assert list(again.keys("quota_used_gpus", frame.astype("category"))) == [first, second, first]
+    assert set(again.keys("quota_nominal_gpus", frame)).isdisjoint({first, second})
+    assert Series.objects.count() == 4
+    # A signal of a whole region has one line without names.
+    (whole,) = again.keys("clock_offset_seconds", pd.DataFrame({"value": [1.0]}))
+    assert Series.objects.get(pk=whole).pool == ""
+
+
+def test_rows_are_written_over_and_equal_ones_stay(world: worlds.World) -> None:
+    lines = storing.Lines(world.regions["tokyo"])
+    (key,) = lines.keys("quota_used_gpus", pd.DataFrame({"pool": ["a"]}))
+    rows = _rows(key, "at", [(MIDNIGHT + n * rollups.STEP, float(n)) for n in range(4)])
+    assert storing.upsert(StepRollup, rows, version="v") == 4
+    rows.loc[2, ["sum_value", "last_value"]] = 9.0
+    changed = storing.upsert(StepRollup, rows, version="v")
+    assert changed == (1 if connection.vendor == "postgresql" else 4)
+    found = StepRollup.objects.order_by("at").values_list("sum_value", "at")
+    assert list(found)[2:] == [
+        (9.0, MIDNIGHT + 2 * rollups.STEP), (3.0, MIDNIGHT + 3 * rollups.STEP),
+    ]  # fmt: skip
+    assert storing.upsert(StepRollup, rows, version="other") == 4
+
+
+def test_unknown_stays_unknown_and_buckets_stay_in_order(world: worlds.World) -> None:
+    lines = storing.Lines(world.regions["tokyo"])
+    (key,) = lines.keys("wait_seconds", pd.DataFrame({"lane": ["primary"]}))
+    rows = _rows(key, "hour", [(MIDNIGHT, 1.0), (MIDNIGHT + HOUR, 1.0)])
+    rows[["sum_value", "min_value", "max_value", "last_value"]] = float("nan")
+    rows["last_at"] = pd.Series([pd.NaT, pd.NaT], dtype="datetime64[us, UTC]")
+    rows["buckets"] = pd.Series([{"5": 1.0, "10": 2.0, "+Inf": 3.0}, None], dtype=object)
+    rows["quality"] = ["partial", "complete"]
+    storing.upsert(HourRollup, rows, version="v")
+    first, second = HourRollup.objects.order_by("hour")
+    assert (first.sum_value, first.min_value, first.last_at) == (None, None, None)
+    assert first.buckets == {"5": 1.0, "10": 2.0, "+Inf": 3.0}
+    assert (first.quality, second.buckets, second.quality) == ("partial", None, "complete")
+
+
+def test_a_bucket_that_is_no_number_is_refused(world: worlds.World) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite keeps what Python's json makes of it")
+    lines = storing.Lines(world.regions["tokyo"])
+    (key,) = lines.keys("wait_seconds", pd.DataFrame({"lane": ["primary"]}))
+    rows = _rows(key, "hour", [(MIDNIGHT, 1.0)])
+    rows["buckets"] = pd.Series([{"+Inf": float("nan")}], dtype=object)
+    with pytest.raises(ValueError, match="JSON"):
+        storing.upsert(HourRollup, rows, version="v")
+
+
+def test_a_day_is_made_of_its_hours_once_it_is_over(world: worlds.World) -> None:
+    region = world.regions["tokyo"]
+    (key,) = storing.Lines(region).keys("quota_used_gpus", pd.DataFrame({"pool": ["a"]}))
+    hours = [MIDNIGHT + n * HOUR for n in range(25)]
+    rows = _rows(key, "hour", [(hour, float(n)) for n, hour in enumerate(hours)])
+    storing.upsert(HourRollup, rows, version="v")
+
+    def renew(until: datetime) -> int:
+        return storing.renew_days(
+            region=region, signal="quota_used_gpus", version="v", hours=hours, until=until
+        )
+
+    assert renew(MIDNIGHT + 23 * HOUR) == 0
+    assert renew(MIDNIGHT + 24 * HOUR) == 1
+    day = DayRollup.objects.get()
+    # 12 samples of each of 0 … 23, whose sum is 276; the 24 of the next day is not in it.
+    assert [getattr(day, name) for name in NAMES] == [
+        12 * 276.0, 288.0, 0.0, 23.0, 23.0, hours[23] + 11 * rollups.STEP, 288,
+    ]  # fmt: skip
+    assert (day.day, day.expected) == (MIDNIGHT, 288)
