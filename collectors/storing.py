@@ -119,13 +119,8 @@ def upsert(level: type[Rollup], rows: pd.DataFrame, *, version: str) -> int:
     with connection.cursor() as cursor:
         for first in range(0, len(rows), CHUNK):
             part = rows.iloc[first : first + CHUNK]
-            arrays = {name: _measured(part, name) for name in _TYPES}
-            # A NaN is no JSON: it fails here, not when the row is read.
-            arrays["buckets"] = [
-                one and json.dumps(one, allow_nan=False) for one in arrays["buckets"]
-            ]
-            keys = (_plain(part["series"]), _plain(part[instant]))
-            cursor.execute(sql, [version, *keys, *arrays.values()])
+            columns = [part["series"], part[instant], *(_column(part, name) for name in _TYPES)]
+            cursor.execute(sql, [version, *map(_literal, columns)])
             changed += cursor.rowcount
     return changed
 
@@ -190,33 +185,47 @@ def _distinct(
     return number, lines
 
 
-def _measured(part: pd.DataFrame, name: str) -> list[Any]:
+def _column(part: pd.DataFrame, name: str) -> pd.Series[Any]:
     if name == "quality" and name not in part:
-        return [str(Quality.COMPLETE)] * len(part)
-    if name == "buckets":
-        return [one if isinstance(one, dict) else None for one in part[name]]
-    return _plain(part[name])
+        return pd.Series(Quality.COMPLETE.value, index=part.index, dtype=object)
+    return part[name]
+
+
+def _literal(column: pd.Series[Any]) -> str:
+    """The column as PostgreSQL writes an array: one text, where the driver would quote each."""
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        # Few instants stand in many rows.
+        codes, distinct = pd.factorize(column)
+        texts = [f'"{instant.isoformat()}"' for instant in pd.DatetimeIndex(distinct)]
+        values = [*texts, "NULL"]
+        return "{" + ",".join([values[code] for code in codes.tolist()]) + "}"
+    if column.dtype.kind in "iuf":
+        return "{" + ",".join(map(repr, column.tolist())).replace("nan", "NULL") + "}"
+    return "{" + ",".join(map(_written, column)) + "}"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, dict):
+        # A NaN is no JSON: it fails here, not when the row is read.
+        return '"' + json.dumps(value, allow_nan=False).replace('"', '\\"') + '"'
+    return value if isinstance(value, str) else "NULL"
 
 
 def _plain(column: pd.Series[Any]) -> list[Any]:
     """The column as Python's own values, None where it is unknown."""
-    if isinstance(column.dtype, pd.DatetimeTZDtype):
-        # Few instants stand in many rows.
-        codes, distinct = pd.factorize(column)
-        shown = [instant.to_pydatetime() for instant in pd.DatetimeIndex(distinct)]
-        return [None if code < 0 else shown[code] for code in codes.tolist()]
     values: list[Any] = column.tolist()
-    if column.isna().any():
-        return [
-            None if missing else value for value, missing in zip(values, column.isna(), strict=True)
-        ]
+    missing = column.isna()
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        values = [instant.to_pydatetime() for instant in column]
+    if missing.any():
+        return [None if gone else value for value, gone in zip(values, missing, strict=True)]
     return values
 
 
 def _upsert_objects(level: type[Rollup], rows: pd.DataFrame, *, version: str) -> int:
     instant = INSTANT[level]
     columns = {"series_id": _plain(rows["series"]), instant: _plain(rows[instant])}
-    columns |= {name: _measured(rows, name) for name in _TYPES}
+    columns |= {name: _plain(_column(rows, name)) for name in _TYPES}
     made = [
         level(version=version, **dict(zip(columns, values, strict=True)))
         for values in zip(*columns.values(), strict=True)

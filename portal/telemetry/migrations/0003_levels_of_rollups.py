@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='hourrollup',
             name='series',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='telemetry.series'),
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='telemetry.series'),
         ),
         migrations.CreateModel(
             name='DayRollup',
@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
                 ('expected', models.PositiveSmallIntegerField()),
                 ('quality', models.CharField(choices=[('complete', 'complete'), ('partial', 'partial')], default='complete', max_length=16)),
                 ('day', models.DateTimeField()),
-                ('series', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='telemetry.series')),
+                ('series', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='telemetry.series')),
             ],
             options={
                 'indexes': [models.Index(fields=['day'], name='telemetry_d_day_e61e18_idx')],
@@ -55,7 +55,7 @@ class Migration(migrations.Migration):
                 ('expected', models.PositiveSmallIntegerField()),
                 ('quality', models.CharField(choices=[('complete', 'complete'), ('partial', 'partial')], default='complete', max_length=16)),
                 ('at', models.DateTimeField()),
-                ('series', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='telemetry.series')),
+                ('series', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='telemetry.series')),
             ],
             options={
                 'indexes': [models.Index(fields=['at'], name='telemetry_s_at_05007e_idx')],
