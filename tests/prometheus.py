@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -28,10 +28,12 @@ needed = [
 
 
 @contextmanager
-def running(openmetrics_text: str, *, scrape: str | None = None) -> Iterator[str]:
+def running(
+    openmetrics_text: str, *, scrape: str | None = None, flags: Sequence[str] = ()
+) -> Iterator[str]:
     """Starts Prometheus on a free port over blocks made from the text; gives its address.
 
-    `scrape` is a "host:port" to scrape every second as the job `live`.
+    `scrape` is a "host:port" to scrape every second as the job `live`; `flags` are more arguments.
     """
     with tempfile.TemporaryDirectory(prefix="sekisho-prometheus-") as folder:
         home = Path(folder)
@@ -50,7 +52,8 @@ def running(openmetrics_text: str, *, scrape: str | None = None) -> Iterator[str
             process = subprocess.Popen(
                 ["prometheus", f"--config.file={home / 'prometheus.yml'}",
                  f"--storage.tsdb.path={home / 'data'}", "--storage.tsdb.retention.time=10y",
-                 f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn"],
+                 f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn",
+                 *flags],
                 stdout=log, stderr=subprocess.STDOUT,
             )  # fmt: skip
         try:
