@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -39,6 +39,14 @@ _TYPES = {
     "expected": "int2", "quality": "text",
 }  # fmt: skip
 _CASTS = {"buckets": "::jsonb"}
+
+
+class Of(TypedDict):
+    """Whose rows: a signal of a region, asked in one way."""
+
+    region: Region
+    signal: str
+    version: str
 
 
 class Lines:
