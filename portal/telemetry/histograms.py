@@ -8,8 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 TOP = "+Inf"
+
+
+class Interval(NamedTuple):
+    """Where a quantile certainly lies: above `lower` and at or below `upper`.
+
+    `upper` is None above the highest finite bound: nobody knows how far, so show "> lower".
+    """
+
+    lower: float
+    upper: float | None
 
 
 @lru_cache(maxsize=1024)
@@ -39,6 +50,16 @@ def quantile(buckets: Mapping[str, float] | None, q: float) -> float | None:
     return None if found is None else found[0]
 
 
+def interval(buckets: Mapping[str, float] | None, q: float) -> Interval | None:
+    """The bucket in which the quantile lies: what interpolating may be wrong by; None as there.
+
+    Between its bounds nothing is known: a p95 of 15 in a bucket from 10 to 20 is one of 10 to 20.
+    Sure as long as all buckets that were added up have the same bounds.
+    """
+    found = _find(buckets, q)
+    return None if found is None else found[2]
+
+
 def is_more_than(buckets: Mapping[str, float] | None, q: float) -> bool:
     """Whether `quantile` can only say "more than": the events lie above the highest bound."""
     found = _find(buckets, q)
@@ -54,7 +75,7 @@ def share_within(buckets: Mapping[str, float] | None, seconds: float) -> float |
     return counts[seconds] / total
 
 
-def _find(buckets: Mapping[str, float] | None, q: float) -> tuple[float, bool] | None:
+def _find(buckets: Mapping[str, float] | None, q: float) -> tuple[float, bool, Interval] | None:
     if not 0 <= q <= 1:
         raise ValueError(f"q is {q}; expected a share from 0 to 1")
     counts = sorted((float(text), events) for text, events in (buckets or {}).items())
@@ -64,7 +85,8 @@ def _find(buckets: Mapping[str, float] | None, q: float) -> tuple[float, bool] |
     lower, below = 0.0, 0.0
     for upper, events in counts[:-1]:
         if events >= rank and events > below:
-            return lower + (upper - lower) * max(rank - below, 0.0) / (events - below), False
+            value = lower + (upper - lower) * max(rank - below, 0.0) / (events - below)
+            return value, False, Interval(lower, upper)
         # Extrapolated increases of single buckets may dip by a hair; counts never go down.
         lower, below = upper, max(below, events)
-    return (lower, True) if len(counts) > 1 else None
+    return (lower, True, Interval(lower, None)) if len(counts) > 1 else None

@@ -12,7 +12,7 @@ import pandas as pd
 from django.db.models import Max, Q
 
 from portal.fleet.models import Pool
-from portal.telemetry.histograms import is_more_than, quantile, share_within
+from portal.telemetry.histograms import interval, is_more_than, quantile, share_within
 from portal.telemetry.measured import days, hours, latest, steps
 from portal.telemetry.models import AttemptRecord, ImportBatch, JobRecord
 from portal.telemetry.quality import coverage, freshness
@@ -25,6 +25,7 @@ __all__ = [
     "days",
     "freshness",
     "hours",
+    "interval",
     "is_more_than",
     "jobs",
     "known_until",

@@ -1,6 +1,10 @@
-import pytest
+import math
 
-from portal.telemetry.histograms import added, is_more_than, quantile, share_within
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from portal.telemetry.histograms import added, interval, is_more_than, quantile, share_within
 
 TEN = {"1": 2.0, "10": 6.0, "100": 10.0, "+Inf": 10.0}
 
@@ -16,6 +20,29 @@ def test_events_above_the_highest_bound_are_said_to_be_more_than_it() -> None:
     assert quantile(buckets, 0.95) == 40960
     assert is_more_than(buckets, 0.95)
     assert not is_more_than(buckets, 0.1)
+
+
+def test_a_quantile_lies_in_a_bucket_and_nobody_knows_where() -> None:
+    assert interval(TEN, 0.5) == (1, 10)  # the 5th of 10: the 3rd to 6th lie above 1, up to 10
+    assert interval(TEN, 0.1) == (0, 1)
+    assert interval({"1": 0.0, "40960": 1.0, "+Inf": 4.0}, 0.95) == (40960, None)
+    assert interval(None, 0.5) is None
+
+
+@given(
+    waits=st.lists(st.floats(0, 200, allow_nan=False), min_size=1, max_size=60),
+    q=st.floats(0.01, 1),
+)
+def test_the_interval_holds_the_quantile_of_the_waits_themselves(
+    waits: list[float], q: float
+) -> None:
+    bounds = [1.0, 5.0, 20.0, 100.0]
+    buckets = {f"{bound:g}": float(sum(wait <= bound for wait in waits)) for bound in bounds}
+    found = interval({**buckets, "+Inf": float(len(waits))}, q)
+    # The smallest wait that at least the share q of the waits does not exceed.
+    exact = sorted(waits)[math.ceil(q * len(waits)) - 1]
+    assert found is not None
+    assert found.lower <= exact <= (math.inf if found.upper is None else found.upper)
 
 
 def test_no_events_have_no_quantile() -> None:
