@@ -94,6 +94,10 @@ def _dcgm() -> dict[str, Value]:
         # m: two MIG slices of 10 and 40 GiB; old versions say 0 for their utilisation.
         **_device("m", f"{slice_1},{robots}", engine=1.0, util=0.0, used=240.0, free=10_000.0),
         **_device("m", f"{slice_2},{speech}", engine=0.5, util=0.0, used=20_000.0, free=20_960.0),
+        # r: the exporter watches the GPU and its two slices, of which robotics has one.
+        **_device("r", "", pool="both", engine=0.5, util=60.0),
+        **_device("r", f"{slice_1},{robots}", pool="both", engine=1.0),
+        **_device("r", slice_2, pool="both", engine=0.0),
         # q: MIG of an old version without the profiling module: its zeros are no reading.
         **_device("q", slice_1, pool="blind", util=0.0),
         **_device("q", slice_2, pool="blind", util=0.0),
@@ -116,9 +120,15 @@ def _dcgm_with_honoured_labels() -> dict[str, Value]:
     target = f'{TOKYO},job="dcgm-2",instance="n9:9400"'
     own = 'namespace="gpu-operator",pod="dcgm-y"'
     return {
-        f"up{{{target},{own}}}": flat(1.0),
-        f"up{{{SCRAPED}}}": flat(1.0),
-        **_device("j", 'namespace="speech",pod="run-3"', pool="honour", scraped=target, util=10.0),
+        **_device(
+            "j",
+            'namespace="speech",pod="run-3"',
+            pool="honour",
+            scraped=target,
+            util=10.0,
+            until="02:00",
+        ),
+        **_device("j", own, pool="honour", scraped=target, util=0.0, since="02:00"),
         **_device("k", own, pool="honour", scraped=target, util=0.0),
     }
 
@@ -238,7 +248,9 @@ def test_prometheus_itself_parses_every_query_of_every_preset(address: str) -> N
 def test_dcgm_counts_each_gpu_with_a_plausible_reading_once(source: Source) -> None:
     found = gauge(source, question("dcgm-exporter", "gpu_reporting_gpus"), at("00:30"))
     # train: a b c d f m; e says only a sentinel, g more than 100 %. old: h i. honour: j k.
-    assert found == {("train",): 6.0, ("old",): 2.0, ("gap",): 1.0, ("honour",): 2.0}
+    assert found == {
+        ("train",): 6.0, ("old",): 2.0, ("gap",): 1.0, ("honour",): 2.0, ("both",): 1.0,
+    }  # fmt: skip
     later = gauge(source, question("dcgm-exporter", "gpu_reporting_gpus"), at("01:02"))
     assert later[("train",)] == 6.0  # e says NaN; both spellings of a's host are in sight
 
@@ -274,8 +286,10 @@ def test_dcgm_gives_each_gpu_to_its_project_and_the_rest_to_nobody(source: Sourc
     # nobody: c (Slurm) d e g
     wanted = {"speech": 2.3, "robotics": 1.7, "": 4.0}
     assert _of("train", gauge(source, held, at("00:30"))) == pytest.approx(wanted)
-    # 02:02: a is in sight with its pod and without: it is speech's still.
-    assert _of("train", gauge(source, held, at("02:02"))) == pytest.approx(wanted)
+    # 02:02: a is in sight with its pod and without (a live scrape marks the end): half and half.
+    assert _of("train", gauge(source, held, at("02:02"))) == pytest.approx(
+        {"speech": 1.8, "robotics": 1.7, "": 4.5}
+    )
     assert _of("train", gauge(source, held, at("02:10"))) == pytest.approx(
         {"speech": 1.3, "robotics": 1.7, "": 5.0}
     )
@@ -284,6 +298,17 @@ def test_dcgm_gives_each_gpu_to_its_project_and_the_rest_to_nobody(source: Sourc
     assert _of("train", gauge(source, active, at("00:30"))) == pytest.approx(
         {"speech": 1.3, "robotics": 1.6, "": 0.25}
     )
+
+
+def test_dcgm_counts_a_gpu_once_that_is_watched_whole_and_in_slices(source: Source) -> None:
+    def ask(signal: str) -> dict[tuple[str, ...], float]:
+        return gauge(source, question("dcgm-exporter", signal), at("00:30"))
+
+    assert ask("gpu_reporting_gpus")[("both",)] == 1.0
+    assert _of("both", ask("gpu_engine_active_gpus"))["engine"] == 0.5  # the GPU's own reading
+    # Two slices of the same memory: half a GPU each.
+    assert _of("both", ask("gpu_attributed_gpus")) == {"robotics": 0.5, "": 0.5}
+    assert _of("both", ask("gpu_attributed_active_gpus")) == {"robotics": 0.5, "": 0.0}
 
 
 def test_who_has_no_gpu_any_more_has_zero_and_where_nobody_looks_it_is_unknown(
@@ -303,9 +328,14 @@ def test_who_has_no_gpu_any_more_has_zero_and_where_nobody_looks_it_is_unknown(
 
 
 def test_dcgm_with_honoured_labels_reads_the_work_s_own_namespace(source: Source) -> None:
-    found = gauge(source, question("dcgm-exporter", "gpu_attributed_gpus"), at("00:30"))
-    # k has the exporter's own pod: it is nobody's.
-    assert _of("honour", found) == {"speech": 1.0, "": 1.0}
+    def ask(signal: str, clock: str) -> dict[str, float]:
+        asked = question("dcgm-exporter-honor-labels", signal)
+        return _of("honour", gauge(source, asked, at(clock)))
+
+    # k has the exporter's own namespace: it is nobody's.
+    assert ask("gpu_attributed_gpus", "00:30") == {"speech": 1.0, "": 1.0}
+    assert ask("gpu_attributed_active_gpus", "00:30") == pytest.approx({"speech": 0.1, "": 0.0})
+    assert ask("gpu_attributed_gpus", "02:10") == {"speech": 0.0, "": 2.0}
 
 
 def test_a_scrape_gap_is_no_zero(source: Source) -> None:
