@@ -1,0 +1,232 @@
+"""Which stretches of time a run asks of a signal, and what is left to ask afterwards. Pure.
+
+What is known of a signal is its progress: up to the mark it is collected, but for its gaps. A step
+that was ever to be asked lies behind the mark and outside the gaps only when it came; whatever
+fails, and whenever a run ends, it stays at or after the mark, or in a gap.
+
+1. The newest stretch goes first: from the mark to the newest step that is settled, no more than a
+   piece of it. What lies between the mark and that piece becomes a gap once the piece has come.
+2. Then the gaps, from their newest end, piece by piece, so much a run. Those that failed before go
+   last, and wait longer each time: a stretch that a server cannot answer holds up no other.
+3. When the hour has turned, the newest stretch reaches back behind the mark for data that was late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from collectors.ranges import STEPS_FOR, floor
+from collectors.rollups import HOUR, STEP
+
+# The newest step may still be filling.
+SETTLES = timedelta(seconds=30)
+# So far back a signal is collected when it is new.
+FIRST = timedelta(hours=24)
+# A sample that came so late is still read.
+LATE = timedelta(hours=2)
+# What is asked and stored at once: a kill loses no more, and a server can answer it in time.
+PIECE = STEPS_FOR
+# Asked for by hand: larger pieces, for somebody waits.
+BACK_FILL_PIECE = timedelta(days=8)
+# What was answered in part is asked again for so long, then kept as partial.
+PARTIAL_FOR = timedelta(hours=24)
+MOST_WAIT_STEPS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A stretch [start, end) that has not come, or only in part; asked in vain `tries` times."""
+
+    start: datetime
+    end: datetime
+    tries: int = 0
+    not_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Up to `mark` a signal is collected, but for its gaps: disjoint, in order, behind the mark."""
+
+    mark: datetime
+    gaps: tuple[Gap, ...] = ()
+
+
+class Why(StrEnum):
+    """What a window is asked for."""
+
+    NEWEST = "newest"
+    GAP = "gap"
+    BACK_FILL = "back-fill"
+
+
+class Outcome(StrEnum):
+    """How a window was answered."""
+
+    WHOLE = "whole"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    NOT_ASKED = "not-asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch [start, end) to ask for; of a gap, how often it was asked in vain."""
+
+    start: datetime
+    end: datetime
+    why: Why
+    tries: int = 0
+
+
+def settled(now: datetime) -> datetime:
+    """Up to where steps are full: the last one that may still be filling is left out."""
+    return floor(now - SETTLES, STEP)
+
+
+def begin(
+    *, now: datetime, since: datetime | None = None, before: Progress | None = None
+) -> Progress:
+    """The progress of a signal that was never asked in this way.
+
+    `before` is that of the version before it: what that one owed, the new one owes. A back-fill of
+    less than FIRST begins at its `since`.
+    """
+    mark = settled(now) - FIRST
+    if since is not None:
+        mark = min(max(mark, floor(since, HOUR)), settled(now))
+    if before is None:
+        return Progress(mark)
+    mark = min(mark, before.mark)
+    return Progress(mark, tuple(_merged(_kept(before.gaps, end=mark))))
+
+
+def scheduled(progress: Progress, *, now: datetime, most: timedelta) -> list[Window]:
+    """What a run asks of a signal, in order: its newest piece, then at most `most` of its gaps."""
+    end, start = settled(now), progress.mark
+    found, gaps = [], list(progress.gaps)
+    if start < end:
+        if floor(start, HOUR) < floor(end, HOUR):
+            start = _reread(start)
+        first = max(start, _piece_start(end, PIECE))
+        found.append(Window(first, end, Why.NEWEST))
+        # What this window asks for is no gap to be asked for a second time.
+        gaps = _without(gaps, first, end)
+        if start < first:
+            gaps = [*_without(gaps, start, first), Gap(start, first)]
+    left = most
+    for gap in sorted(gaps, key=lambda one: (one.tries, -one.end.timestamp())):
+        if gap.not_before is not None and gap.not_before > now:
+            continue
+        upper = gap.end
+        while upper > gap.start and left > timedelta(0):
+            lower = max(gap.start, _piece_start(upper, PIECE), upper - left)
+            found.append(Window(lower, upper, Why.GAP, gap.tries))
+            left -= upper - lower
+            upper = lower
+    return found
+
+
+def back_fill(*, since: datetime, until: datetime | None, now: datetime) -> list[Window]:
+    """What is asked when somebody names a stretch: whole hours, in pieces, the newest first."""
+    # Half an hour would be written over the whole that may be there already.
+    end = settled(now)
+    if until is not None:
+        end = min(end, floor(until + HOUR - timedelta.resolution, HOUR))
+    start, found = floor(since, HOUR), []
+    while start < end:
+        lower = max(start, _piece_start(end, BACK_FILL_PIECE))
+        found.append(Window(lower, end, Why.BACK_FILL))
+        end = lower
+    return found
+
+
+def after(progress: Progress, window: Window, outcome: Outcome, *, now: datetime) -> Progress:
+    """What is left to ask for when a window was answered, or was not."""
+    start, end = window.start, window.end
+    if outcome in (Outcome.WHOLE, Outcome.PARTIAL):
+        gaps = _without(progress.gaps, start, end)
+        if progress.mark < start:
+            skipped = _reread(progress.mark)
+            gaps = [*_without(gaps, skipped, start), Gap(skipped, start)]
+        mark = max(progress.mark, end)
+        again = max(start, floor(now - PARTIAL_FOR, STEP))
+        if outcome is Outcome.PARTIAL and again < end:
+            gaps.append(_tried(again, end, tries=window.tries, now=now))
+        return Progress(mark, tuple(_merged(gaps)))
+    end = min(end, progress.mark)
+    if window.why is Why.NEWEST or start >= end:
+        return progress  # it stays to be asked: it lies after the mark
+    if outcome is Outcome.FAILED:
+        gaps = _without(progress.gaps, start, end)
+        gaps.append(_tried(start, end, tries=window.tries, now=now))
+        return replace(progress, gaps=tuple(_merged(gaps)))
+    if window.why is Why.BACK_FILL:
+        missing = [Gap(start, end)]
+        for gap in progress.gaps:
+            missing = _without(missing, gap.start, gap.end)
+        return replace(progress, gaps=tuple(_merged([*progress.gaps, *missing])))
+    return progress
+
+
+def _tried(start: datetime, end: datetime, *, tries: int, now: datetime) -> Gap:
+    """A stretch that was asked in vain once more: the next run asks again, later ones wait."""
+    return Gap(start, end, tries + 1, now + min(tries, MOST_WAIT_STEPS) * STEP)
+
+
+def _reread(mark: datetime) -> datetime:
+    """From where what was late may have come since the mark's hour began.
+
+    At 13:00 the mark is 12:55: what has come since 12:00 is from 10:00 at the earliest.
+    """
+    return floor(mark, HOUR) - LATE
+
+
+def _piece_start(end: datetime, piece: timedelta) -> datetime:
+    """Where a piece begins that ends here: on an hour, so that hours are asked as wholes."""
+    return floor(end - piece, HOUR)
+
+
+def _without(gaps: Iterable[Gap], start: datetime, end: datetime) -> list[Gap]:
+    """The gaps without the stretch [start, end)."""
+    left = []
+    for gap in gaps:
+        if gap.end <= start or end <= gap.start:
+            left.append(gap)
+            continue
+        if gap.start < start:
+            left.append(replace(gap, end=start))
+        if end < gap.end:
+            left.append(replace(gap, start=end))
+    return left
+
+
+def _kept(gaps: Iterable[Gap], *, end: datetime) -> list[Gap]:
+    """The gaps before an instant, as if they were never tried."""
+    return [Gap(gap.start, min(gap.end, end)) for gap in gaps if gap.start < end]
+
+
+def _merged(gaps: Iterable[Gap]) -> list[Gap]:
+    """The gaps in order; neighbours become one.
+
+    Those that were tried become no larger than a piece, or a store that is down for a day would
+    leave hundreds of small ones, each to be asked for by itself.
+    """
+    found: list[Gap] = []
+    for gap in sorted(gaps, key=lambda one: one.start):
+        last = found[-1] if found else None
+        if (
+            last is not None
+            and last.end == gap.start
+            and (not last.tries) == (not gap.tries)
+            and (not gap.tries or gap.end - last.start <= PIECE)
+        ):
+            waits = [one.not_before for one in (last, gap) if one.not_before is not None]
+            found[-1] = Gap(
+                last.start, gap.end, max(last.tries, gap.tries), max(waits, default=None)
+            )
+        else:
+            found.append(gap)
+    return found
