@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 from collectors import catalogue
-from collectors.source import Source
+from collectors.source import Access, Source
 from portal import env
 
 
@@ -24,14 +26,39 @@ def has_source(region: str) -> bool:
 
 @contextmanager
 def source_of(region: str) -> Iterator[Source]:
-    """A region's Prometheus, opened in this process and closed at the end."""
-    source = Source(
-        url=env.for_region(env.PROMETHEUS_URL, region),
-        token=env.for_region(env.PROMETHEUS_TOKEN, region),
-        connect_seconds=env.value(env.PROMETHEUS_CONNECT_SECONDS),
-        read_seconds=env.value(env.PROMETHEUS_READ_SECONDS),
-    )
+    """A region's Prometheus, opened in this process and closed at the end.
+
+    Raises SettingError when a setting or a file that it names cannot be read.
+    """
+    source = Source(access_to(region))
     try:
         yield source
     finally:
         source.close()
+
+
+def access_to(region: str) -> Access:
+    """How a region's Prometheus is reached, by the settings; secrets in files are read anew."""
+    return Access(
+        url=env.for_region(env.PROMETHEUS_URL, region),
+        token=env.secret_for_region(env.PROMETHEUS_TOKEN, env.PROMETHEUS_TOKEN_FILE, region),
+        username=env.for_region(env.PROMETHEUS_USERNAME, region),
+        password=env.secret_for_region(
+            env.PROMETHEUS_PASSWORD, env.PROMETHEUS_PASSWORD_FILE, region
+        ),
+        tenant=env.for_region(env.PROMETHEUS_TENANT, region),
+        ca_file=env.for_region(env.PROMETHEUS_CA_FILE, region),
+        client_certificate_file=env.for_region(env.PROMETHEUS_CLIENT_CERTIFICATE_FILE, region),
+        parameters=dict(parse_qsl(env.for_region(env.PROMETHEUS_PARAMETERS, region))),
+        max_range=_days(region),
+        connect_seconds=env.value(env.PROMETHEUS_CONNECT_SECONDS),
+        read_seconds=env.value(env.PROMETHEUS_READ_SECONDS),
+    )
+
+
+def _days(region: str) -> timedelta:
+    text = env.for_region(env.PROMETHEUS_MAX_RANGE_DAYS, region)
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        name, expected = env.PROMETHEUS_MAX_RANGE_DAYS.name, env.PROMETHEUS_MAX_RANGE_DAYS.expected
+        raise env.SettingError(f"{name} of {region} is {text!r}; expected {expected}")
+    return timedelta(days=min(int(text), 3_650))

@@ -148,6 +148,60 @@ PROMETHEUS_TOKEN = Setting(
     _text,
     secret=True,
 )
+PROMETHEUS_TOKEN_FILE = Setting(
+    "PROMETHEUS_TOKEN_FILE",
+    "",
+    "File that holds the bearer token, read anew by each collection: tokens change.",
+    _text,
+    "a path",
+)
+PROMETHEUS_USERNAME = Setting(
+    "PROMETHEUS_USERNAME", "", "Name for Prometheus where it asks for name and password.", _text
+)
+PROMETHEUS_PASSWORD = Setting(
+    "PROMETHEUS_PASSWORD", "", "Password to that name.", _text, secret=True
+)
+PROMETHEUS_PASSWORD_FILE = Setting(
+    "PROMETHEUS_PASSWORD_FILE",
+    "",
+    "File that holds the password, read anew by each collection.",
+    _text,
+    "a path",
+)
+PROMETHEUS_TENANT = Setting(
+    "PROMETHEUS_TENANT",
+    "",
+    "Tenant of a Mimir or Cortex, sent as X-Scope-OrgID.",
+    _text,
+)
+PROMETHEUS_CA_FILE = Setting(
+    "PROMETHEUS_CA_FILE",
+    "",
+    "Certificates of the authorities to trust for Prometheus. Empty: those of the machine.",
+    _text,
+    "a path",
+)
+PROMETHEUS_CLIENT_CERTIFICATE_FILE = Setting(
+    "PROMETHEUS_CLIENT_CERTIFICATE_FILE",
+    "",
+    "Certificate and key (one PEM file) to show to Prometheus.",
+    _text,
+    "a path",
+)
+PROMETHEUS_PARAMETERS = Setting(
+    "PROMETHEUS_PARAMETERS",
+    "",
+    "More that goes with every query, for a Thanos: dedup=true&partial_response=false.",
+    _text,
+    "NAME=VALUE, joined by &",
+)
+PROMETHEUS_MAX_RANGE_DAYS = Setting(
+    "PROMETHEUS_MAX_RANGE_DAYS",
+    "30",
+    "How many days one request may span; managed servers refuse more than 32.",
+    _text,
+    "a whole number above 0",
+)
 PROMETHEUS_CONNECT_SECONDS = Setting(
     "PROMETHEUS_CONNECT_SECONDS",
     "3",
@@ -210,6 +264,26 @@ def for_region(setting: Setting[str], region: str, environ: Mapping[str, str] | 
     env = os.environ if environ is None else environ
     own = f"{setting.name}_{region.upper().replace('-', '_')}"
     return env.get(own) or value(setting, env)
+
+
+def secret_for_region(
+    setting: Setting[str],
+    file: Setting[str],
+    region: str,
+    environ: Mapping[str, str] | None = None,
+) -> str:
+    """A secret of one region: as it is set, or as its file holds it now.
+
+    Raises SettingError when the file cannot be read.
+    """
+    given = for_region(setting, region, environ)
+    path = for_region(file, region, environ)
+    if given or not path:
+        return given
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"{file.name} is {path!r}, which cannot be read: {error}") from error
 
 
 def in_any_region(setting: Setting[str], environ: Mapping[str, str] | None = None) -> bool:

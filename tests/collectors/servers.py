@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ssl import SSLContext, SSLError
 from threading import Thread
 from time import sleep
 from urllib.parse import parse_qs, urlsplit
@@ -20,6 +21,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     wait_seconds: float = 0.0
     promise_more: int = 0
+    stall_seconds: float = 0.0
 
 
 @dataclass(slots=True)
@@ -32,7 +34,9 @@ class Request:
 
 
 @contextmanager
-def answering(reply: Callable[[Request], Reply]) -> Iterator[tuple[str, list[Request]]]:
+def answering(
+    reply: Callable[[Request], Reply], *, tls: SSLContext | None = None
+) -> Iterator[tuple[str, list[Request]]]:
     """Serves on a free port; gives the address and the requests as they come."""
     seen: list[Request] = []
 
@@ -50,8 +54,11 @@ def answering(reply: Callable[[Request], Reply]) -> Iterator[tuple[str, list[Req
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(body) + said.promise_more))
                 self.end_headers()
-                self.wfile.write(body)
-            except (BrokenPipeError, ConnectionResetError):
+                half = len(body) // 2 if said.stall_seconds else 0
+                self.wfile.write(body[:half])
+                sleep(said.stall_seconds)
+                self.wfile.write(body[half:])
+            except (BrokenPipeError, ConnectionResetError, SSLError):
                 pass  # the client has given up, as it should
 
         def log_message(self, *_args: object) -> None:
@@ -59,10 +66,12 @@ def answering(reply: Callable[[Request], Reply]) -> Iterator[tuple[str, list[Req
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", seen
+        yield f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}", seen
     finally:
         server.shutdown()
         server.server_close()

@@ -7,12 +7,13 @@ import socket
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from time import monotonic
+from typing import Any
 
 import pytest
 
 from collectors import catalogue, ingest, source
 from collectors.rollups import STEP
-from collectors.source import Answer, Source, SourceError
+from collectors.source import Access, Answer, Source, SourceError
 from portal.telemetry.models import CollectionRun, HourRollup, Quality, RunState, Watermark
 from tests import worlds
 from tests.collectors.servers import Reply, Request, answering
@@ -32,8 +33,10 @@ def _error(kind: str, text: str) -> str:
     return json.dumps({"status": "error", "errorType": kind, "error": text})
 
 
-def _source(url: str, *, read_seconds: float = 5, token: str = "") -> Source:
-    return Source(url=url, token=token, connect_seconds=0.5, read_seconds=read_seconds)
+def _source(url: str, *, read_seconds: float = 5, token: str = "", **more: Any) -> Source:
+    return Source(
+        Access(url=url, token=token, connect_seconds=0.5, read_seconds=read_seconds, **more)
+    )
 
 
 def _ask(url: str, **kwargs: object) -> Answer:

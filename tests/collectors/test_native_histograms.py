@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from collectors.rollups import STEP
-from collectors.source import BadQuery, Source
+from collectors.source import Access, BadQuery, Source
 from tests.collectors.presets import question
 from tests.prometheus import needed, running
 
@@ -102,7 +102,7 @@ def exporter(request: pytest.FixtureRequest) -> Iterator[tuple[_Exporter, Source
     Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         with running("# EOF", scrape=f"127.0.0.1:{server.server_port}", flags=[FEATURE]) as url:
-            source = Source(url=url, connect_seconds=2, read_seconds=20)
+            source = Source(Access(url=url, connect_seconds=2, read_seconds=20))
             yield told, source, url
             source.close()
     finally:

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from collectors import catalogue
-from collectors.source import Source
+from collectors.source import Access, Source
 from tests.collectors.presets import (
     HOUR,
     MIDNIGHT,
@@ -227,7 +227,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def source(address: str) -> Iterator[Source]:
-    made = Source(url=address, connect_seconds=2, read_seconds=20)
+    made = Source(Access(url=address, connect_seconds=2, read_seconds=20))
     yield made
     made.close()
 

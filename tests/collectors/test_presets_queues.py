@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from collectors import catalogue
-from collectors.source import Source
+from collectors.source import Access, Source
 from portal.telemetry import histograms
 from portal.theme.templatetags.units import duration
 from tests.collectors.presets import (
@@ -224,7 +224,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def source(address: str) -> Iterator[Source]:
-    made = Source(url=address, connect_seconds=2, read_seconds=20)
+    made = Source(Access(url=address, connect_seconds=2, read_seconds=20))
     yield made
     made.close()
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from collectors import catalogue
-from collectors.source import Source
+from collectors.source import Access, Source
 from tests.collectors.presets import HOUR, MIDNIGHT, Key, Value, at, flat, gauge, question
 from tests.prometheus import needed, openmetrics, running
 
@@ -52,7 +52,7 @@ def _volcano() -> dict[str, Value]:
 def source() -> Iterator[Source]:
     text = openmetrics(_volcano(), start=MIDNIGHT, end=MIDNIGHT + HOUR, every=timedelta(minutes=1))
     with running(text) as url:
-        made = Source(url=url, connect_seconds=2, read_seconds=20)
+        made = Source(Access(url=url, connect_seconds=2, read_seconds=20))
         yield made
         made.close()
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from collectors import catalogue, ingest
-from collectors.source import Source, SourceError
+from collectors.source import Access, Source, SourceError
 from portal.telemetry import selectors
 from portal.telemetry.models import CollectionRun, HourRollup, RunState, SignalFetch, Watermark
 from tests import worlds
@@ -129,7 +129,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def source(address: str) -> Iterator[Source]:
-    made = Source(url=address, connect_seconds=2, read_seconds=20)
+    made = Source(Access(url=address, connect_seconds=2, read_seconds=20))
     yield made
     made.close()
 
@@ -322,7 +322,7 @@ def test_the_quirks_of_real_exporters_do_no_harm(world: worlds.World) -> None:
         UTC,
     )
     with running(quirks.read_text("utf-8")) as url:
-        source = Source(url=url, connect_seconds=2, read_seconds=20)
+        source = Source(Access(url=url, connect_seconds=2, read_seconds=20))
         run = _collect(world, source, now=end + timedelta(minutes=6), since=end - 2 * HOUR)
         source.close()
     assert run.state == RunState.COMPLETE
