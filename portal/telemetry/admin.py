@@ -4,7 +4,9 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from portal.telemetry.models import (
+    Claim,
     CollectionRun,
+    Gap,
     HourRollup,
     ImportBatch,
     JobRecord,
@@ -57,6 +59,21 @@ class WatermarkAdmin(ReadOnly, admin.ModelAdmin):
 
     list_display = ("region", "signal", "version", "collected_until", "last_sample_at")
     list_filter = ("region", "signal")
+
+
+@admin.register(Gap)
+class GapAdmin(ReadOnly, admin.ModelAdmin):
+    """What is still to be collected behind the watermarks."""
+
+    list_display = ("region", "signal", "version", "start", "end", "tries", "not_before")
+    list_filter = ("region", "signal")
+
+
+@admin.register(Claim)
+class ClaimAdmin(ReadOnly, admin.ModelAdmin):
+    """Who collects a region now, and how many collections were passed over."""
+
+    list_display = ("region", "owner", "expires_at", "busy", "overdue")
 
 
 @admin.register(Series)

@@ -223,6 +223,50 @@ class Watermark(models.Model):
         return f"{self.region} {self.signal}: {self.collected_until:%Y-%m-%d %H:%M}"
 
 
+class Gap(models.Model):
+    """A stretch behind the watermark of a signal that has not come yet, or only in part.
+
+    Asked in vain `tries` times; it is not asked again before `not_before`. It goes when it came.
+    """
+
+    region = models.ForeignKey(Region, on_delete=models.PROTECT, related_name="gaps")
+    signal = models.CharField(max_length=63)
+    version = models.CharField(max_length=16)
+    start = models.DateTimeField()
+    end = models.DateTimeField()
+    tries = models.PositiveIntegerField(default=0)
+    not_before = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["region", "signal", "version", "start"], name="gap_once_per_signal"
+            ),
+            models.CheckConstraint(condition=Q(end__gt=F("start")), name="gap_not_empty"),
+        ]
+
+    def __str__(self) -> str:
+        stretch = f"{self.start:%Y-%m-%d %H:%M} to {self.end:%Y-%m-%d %H:%M}"
+        return f"{self.region} {self.signal}: {stretch}"
+
+
+class Claim(models.Model):
+    """Who collects a region now: nobody else does until it is given back or has expired.
+
+    Collections that were not made are counted: those that met another one (`busy`), and those that
+    came too late to be worth it (`overdue`).
+    """
+
+    region = models.OneToOneField(Region, on_delete=models.CASCADE, related_name="claim")
+    owner = models.CharField(max_length=64, blank=True, default="")
+    expires_at = models.DateTimeField(null=True)
+    busy = models.PositiveBigIntegerField(default=0)
+    overdue = models.PositiveBigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.region}: {self.owner or 'nobody'}"
+
+
 class HourCoverage(models.Model):
     """What came of a signal in one hour of a region: kept whatever came, so that gaps have a row.
 
