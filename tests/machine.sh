@@ -15,6 +15,7 @@ need() { # PACKAGE, then programs or files: any one of them is enough
 need redis-server redis-server
 need postgresql /usr/lib/postgresql/*/bin/initdb initdb
 need prometheus prometheus
+need victoria-metrics victoria-metrics
 need chromium chromium
 need gettext msgfmt
 need fonts-noto-cjk /usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc

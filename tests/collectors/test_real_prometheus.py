@@ -68,7 +68,7 @@ def _waits(bound: float) -> Value:
     return value
 
 
-def _history() -> str:
+def history() -> str:
     queue = f'{TOKYO},cluster_queue="robotics"'
     engine, util = "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_DEV_GPU_UTIL"
     usage, total = "kueue_cluster_queue_resource_usage", "kueue_evicted_workloads_total"
@@ -123,7 +123,7 @@ def _history() -> str:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with running(_history()) as url:
+    with running(history()) as url:
         yield url
 
 
