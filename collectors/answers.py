@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ MOST_SERIES = 20_000
 MOST_TEXT = 300
 RESERVED = ("at", "value")
 Floats = np.ndarray[Any, np.dtype[np.float64]]
+_INSTANT, _TEXT = itemgetter(0), itemgetter(1)
 # The server answered in full, but thinks that the query could be written better.
 ABOUT_THE_QUERY = ("PromQL warning", "PromQL info")
 
@@ -259,8 +261,8 @@ def _samples(result: list[dict[str, Any]], warnings: list[str]) -> Part:
     while result:
         series = result.pop()
         samples = series.get("values", [])
-        at = np.fromiter((sample[0] for sample in samples), np.float64, len(samples))
-        value = np.fromiter((float(sample[1]) for sample in samples), np.float64, len(samples))
+        at = np.fromiter(map(_INSTANT, samples), np.float64, len(samples))
+        value = np.fromiter(map(float, map(_TEXT, samples)), np.float64, len(samples))
         known = np.isfinite(value)
         rejected += int(len(known) - known.sum())
         part.labels.append(dict(series["metric"]))

@@ -33,6 +33,7 @@ from portal.demo import story  # noqa: E402
 from portal.telemetry.models import HourRollup  # noqa: E402
 from portal.version import VERSION  # noqa: E402
 from tests.bench.engine import lines as engine_lines  # noqa: E402
+from tests.bench.source import lines as source_lines  # noqa: E402
 from tests.conftest import ROOT  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "benchmarks.md"
@@ -144,7 +145,7 @@ def main() -> int:
         )
         return 2
     call_command("migrate", verbosity=0, skip_checks=True)
-    speed = [Measured(*line) for line in engine_lines()]
+    speed = [Measured(*line) for line in (*engine_lines(), *source_lines())]
     measured = [*speed, engine(), seeding(), *(page(path) for path in PAGES)]
     text = written(measured)
     PAGE.write_text(text, encoding="utf-8")
