@@ -1,55 +1,45 @@
-"""Collects a region: what is asked of each signal, how it went, and up to where it is collected.
+"""Collects a region: what is asked of each signal, how it went, and what is left to ask.
 
-Every write can be repeated: hours that a window touches are made anew as wholes and written over
-the same keys. The watermark moves on only when a signal was fetched, so that what failed is
-fetched again later.
+Every write can be repeated: rows are made anew as wholes and written over the same keys. What was
+stored and what is left to ask for are written in one transaction, and only by who holds the claim
+on the region: so nothing is lost and nothing is twice, whenever a run ends.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
+from uuid import uuid4
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import OuterRef, Subquery
 
-from collectors import storing
+from collectors import progress, storing, windows
 from collectors.catalogue import Catalogue, Question
+from collectors.claims import Claim, ClaimLostError
 from collectors.fetches import Fetch
-from collectors.ranges import floor
-from collectors.rollups import HOUR, STEP, UnusableAnswerError
+from collectors.rollups import STEP, UnusableAnswerError
 from collectors.source import BadQuery, Source, SourceError, TimedOut
+from collectors.windows import Outcome, Why, Window
+from portal import env
 from portal.fleet.models import Region
-from portal.telemetry.models import CollectionRun, RunState, SignalFetch, Watermark
+from portal.telemetry.models import CollectionRun, RunState, SignalFetch
 
 logger = logging.getLogger(__name__)
 
-# A scheduled run catches up at most so much of each signal; the next one goes on.
-MOST_AT_ONCE = timedelta(hours=24)
-# A window that was answered in part is asked again for so long, then kept as partial.
-PARTIAL_FOR = timedelta(hours=24)
-# The newest step may still be filling.
-SETTLES = timedelta(seconds=30)
+# The next run is due then: it takes the newest first, and goes on with the gaps.
+FILLS_FOR_SECONDS = 240
 # A run and its fetches are some 8,000 rows a day for two regions.
 KEPT_FOR = timedelta(days=30)
 PRUNED_AT_ONCE = 200
-# Longer than any run may last (Celery's hard time limit, plus what a kill takes).
-RUN_LOST_AFTER = timedelta(minutes=35)
 
 
 class AlreadyCollectingError(RuntimeError):
     """Another collection of the region is under way."""
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """From the start of an hour to the end of one, or of the newest step; goes on from `asked`."""
-
-    start: datetime
-    end: datetime
-    asked: datetime
 
 
 def collect(
@@ -61,24 +51,28 @@ def collect(
     now: datetime,
     since: datetime | None = None,
     until: datetime | None = None,
+    owner: str | None = None,
 ) -> CollectionRun:
     """Fetches every signal of a region from where it stopped, or from `since` (up to `until`).
 
     Never raises for what a server does: the run and its fetches record it. Raises
-    AlreadyCollectingError when the region is being collected.
+    AlreadyCollectingError when the region is being collected by another `owner`.
     """
-    run = _claim(region=region, source=source.address, asked_by=asked_by, now=now)
-    began = monotonic()
-    try:
-        states = _all_signals(run, catalogue, source, now=now, since=since, until=until)
-        run.state = _overall(states)
-    finally:
-        # Also when the time limit of the task ends it: a run never stays "running" by an error.
-        if run.state == RunState.RUNNING:
-            run.state = RunState.FAILED
-        run.duration_seconds = monotonic() - began
-        run.finished_at = now + timedelta(seconds=run.duration_seconds)
-        run.save(update_fields=["state", "duration_seconds", "finished_at"])
+    with _claimed(region, owner=owner or uuid4().hex) as claim:
+        run = _started(region, claim, source=source.address, asked_by=asked_by, now=now)
+        began = monotonic()
+        try:
+            asked = _Asked(run, claim, catalogue, source, now=now, since=since, until=until)
+            run.state = _overall(asked.all_signals())
+        except ClaimLostError as lost:
+            logger.warning("%s", lost)
+        finally:
+            # Also when the time limit of the task ends it: no run stays "running" by an error.
+            if run.state == RunState.RUNNING:
+                run.state = RunState.FAILED
+            run.duration_seconds = monotonic() - began
+            run.finished_at = now + timedelta(seconds=run.duration_seconds)
+            run.save(update_fields=["state", "duration_seconds", "finished_at"])
     return run
 
 
@@ -98,81 +92,117 @@ def prune(*, now: datetime) -> int:
     return forgotten
 
 
-def _claim(*, region: Region, source: str, asked_by: str, now: datetime) -> CollectionRun:
-    CollectionRun.objects.filter(
-        region=region, state=RunState.RUNNING, started_at__lt=now - RUN_LOST_AFTER
-    ).update(state=RunState.FAILED, finished_at=now)
+@contextmanager
+def _claimed(region: Region, *, owner: str) -> Iterator[Claim]:
+    claim = Claim(region, owner=owner)
+    if not claim.take():
+        raise AlreadyCollectingError(f"{region.name} is being collected already.")
     try:
-        with transaction.atomic():
-            return CollectionRun.objects.create(
-                region=region, asked_by=asked_by, source=source[:200], started_at=now
-            )
-    except IntegrityError:
-        raise AlreadyCollectingError(f"{region.name} is being collected already.") from None
+        yield claim
+    finally:
+        claim.release()
 
 
-def _all_signals(
-    run: CollectionRun,
-    catalogue: Catalogue,
-    source: Source,
-    *,
-    now: datetime,
-    since: datetime | None,
-    until: datetime | None,
-) -> list[str]:
-    states: list[str] = []
-    given_up: SourceError | None = None
-    previous: SourceError | None = None
-    lines, points = storing.Lines(run.region), catalogue.max_points(run.region.name)
-    for question in catalogue.asked_in(run.region.name):
-        window = _window(run.region, question, now=now, since=since, until=until)
-        if window is None:
-            continue
-        fetch = _Attempt(run, question, window, source=source, lines=lines, points=points, now=now)
-        if given_up is not None:
-            # The server as a whole does not answer: each further question would only wait.
-            states.append(fetch.failed(given_up.kind, str(given_up)))
-            continue
-        state, error = fetch.run_once()
-        states.append(state)
-        twice = isinstance(error, TimedOut) and isinstance(previous, TimedOut)
-        if error is not None and (error.server_wide or twice):
-            given_up = error
-        previous = error
-    return states
+def _started(
+    region: Region, claim: Claim, *, source: str, asked_by: str, now: datetime
+) -> CollectionRun:
+    with transaction.atomic():
+        claim.check()
+        # Who held the claim before us was killed, or was not heard of for too long.
+        CollectionRun.objects.filter(region=region, state=RunState.RUNNING).update(
+            state=RunState.FAILED, finished_at=now
+        )
+        return CollectionRun.objects.create(
+            region=region, asked_by=asked_by, source=source[:200], started_at=now
+        )
 
 
-def _window(
-    region: Region,
-    question: Question,
-    *,
-    now: datetime,
-    since: datetime | None,
-    until: datetime | None,
-) -> Window | None:
-    settled = floor(now - SETTLES, STEP)
-    if since is not None:
-        # Whole hours: half of one would be written over the whole that may be there already.
-        end = settled if until is None else min(settled, floor(until + HOUR - STEP, HOUR))
-        start = floor(since, HOUR)
-        return Window(start, end, start) if start < end else None
-    mark = Watermark.objects.filter(
-        region=region, signal=question.name, version=question.version
-    ).first()
-    asked = settled - MOST_AT_ONCE if mark is None else mark.collected_until
-    start = floor(asked, HOUR)
-    # An hour more, so that a day behind the newest step still reaches it.
-    behind = settled - start > MOST_AT_ONCE + HOUR
-    end = start + MOST_AT_ONCE if behind else settled
-    return Window(start, end, asked) if asked < end else None
+@dataclass(slots=True)
+class _Signal:
+    """What a run still asks of one signal, the newest window first."""
+
+    question: Question
+    windows: list[Window]
 
 
-class _Attempt:
-    """One signal of a run: fetched and stored, or why not."""
+class _Asked:
+    """What a run asks of all signals: the newest window of each, then the gaps in rounds."""
 
     def __init__(
         self,
         run: CollectionRun,
+        claim: Claim,
+        catalogue: Catalogue,
+        source: Source,
+        *,
+        now: datetime,
+        since: datetime | None,
+        until: datetime | None,
+    ) -> None:
+        self._run = run
+        self._claim = claim
+        self._source = source
+        self._now = now
+        self._since = since
+        self._lines = storing.Lines(run.region)
+        self._points = catalogue.max_points(run.region.name)
+        self._most = timedelta(hours=env.value(env.COLLECT_FILL_HOURS))
+        self._given_up: SourceError | None = None
+        self._previous: SourceError | None = None
+        self._signals = [
+            _Signal(question, self._windows(question, until))
+            for question in catalogue.asked_in(run.region.name)
+        ]
+
+    def all_signals(self) -> list[str]:
+        """Asks, stores, and gives the state of each window. Raises ClaimLostError."""
+        states, began = [], monotonic()
+        while any(signal.windows for signal in self._signals):
+            for signal in self._signals:
+                if not signal.windows:
+                    continue
+                window = signal.windows.pop(0)
+                late = monotonic() - began > FILLS_FOR_SECONDS
+                if window.why is Why.GAP and (late or self._given_up):
+                    signal.windows.clear()  # they stay gaps
+                    continue
+                self._claim.renew()
+                state = self._one(signal.question, window)
+                states.append(state)
+                if window.why is Why.NEWEST and state == RunState.FAILED:
+                    signal.windows.clear()
+        return states
+
+    def _windows(self, question: Question, until: datetime | None) -> list[Window]:
+        if self._since is not None:
+            return windows.back_fill(since=self._since, until=until, now=self._now)
+        of = storing.Of(region=self._run.region, signal=question.name, version=question.version)
+        known = progress.load(of, now=self._now)
+        return windows.scheduled(known, now=self._now, most=self._most)
+
+    def _one(self, question: Question, window: Window) -> str:
+        attempt = _Attempt(
+            self._run, self._claim, question, window, source=self._source, lines=self._lines,
+            points=self._points, now=self._now, since=self._since,
+        )  # fmt: skip
+        if self._given_up is not None:
+            # The server as a whole does not answer: each further question would only wait.
+            return attempt.failed(self._given_up, Outcome.NOT_ASKED)
+        state, error = attempt.run_once()
+        twice = isinstance(error, TimedOut) and isinstance(self._previous, TimedOut)
+        if error is not None and (error.server_wide or twice):
+            self._given_up = error
+        self._previous = error
+        return state
+
+
+class _Attempt:
+    """One window of a signal: fetched and stored, or why not."""
+
+    def __init__(
+        self,
+        run: CollectionRun,
+        claim: Claim,
         question: Question,
         window: Window,
         *,
@@ -180,9 +210,13 @@ class _Attempt:
         lines: storing.Lines,
         points: int,
         now: datetime,
+        since: datetime | None,
     ) -> None:
-        self.question = question
-        self.window = window
+        self._claim = claim
+        self._window = window
+        self._now = now
+        self._since = since
+        self._of = storing.Of(region=run.region, signal=question.name, version=question.version)
         queries = question.queries(step_seconds=int(STEP.total_seconds()))
         self.row = SignalFetch(
             run=run, signal=question.name, version=question.version,
@@ -193,18 +227,15 @@ class _Attempt:
             self.row, question, source=source, lines=lines, max_points=points, now=now
         )
 
-    def failed(self, kind: str, text: str) -> str:
-        """Records why nothing came; the watermark stays, so that it is fetched again.
-
-        A signal without one gets it at what was asked: or the next run would reach back less far.
-        """
-        self.row.state, self.row.error_kind, self.row.error = RunState.FAILED, kind, text
+    def failed(self, error: SourceError, outcome: Outcome) -> str:
+        """Records why nothing came; what was asked for stays to be asked."""
+        self.row.state, self.row.error_kind, self.row.error = (
+            RunState.FAILED, error.kind, str(error),
+        )  # fmt: skip
         with transaction.atomic():
+            self._claim.check()
             self.row.save()
-            Watermark.objects.get_or_create(
-                region=self.row.run.region, signal=self.question.name,
-                version=self.question.version, defaults={"collected_until": self.window.asked},
-            )  # fmt: skip
+            self._move_on(outcome)
         return self.row.state
 
     def run_once(self) -> tuple[str, SourceError | None]:
@@ -214,36 +245,25 @@ class _Attempt:
             parts = self.fetch.asked()
         except SourceError as error:
             self.row.duration_seconds = monotonic() - began
-            return self.failed(error.kind, str(error)), error
+            outcome = Outcome.NOT_ASKED if error.server_wide else Outcome.FAILED
+            return self.failed(error, outcome), error
         except UnusableAnswerError as error:
             self.row.duration_seconds = monotonic() - began
-            return self.failed(BadQuery.kind, str(error)), None
+            return self.failed(BadQuery(str(error)), Outcome.FAILED), None
         partial = self.fetch.partial
         with transaction.atomic():
+            self._claim.check()
             self.row.rows = self.fetch.store(parts)
-            self._move_on(self.fetch.newest, partial=partial)
+            self._move_on(Outcome.PARTIAL if partial else Outcome.WHOLE)
             self.row.state = RunState.PARTIAL if partial else RunState.COMPLETE
             self.row.duration_seconds = monotonic() - began
             self.row.save()
         return self.row.state, None
 
-    def _move_on(self, newest: datetime | None, *, partial: bool) -> None:
-        region, window = self.row.run.region, self.window
-        mark = Watermark.objects.filter(
-            region=region, signal=self.question.name, version=self.question.version
-        ).first()
-        reached = max(window.asked, window.end - PARTIAL_FOR) if partial else window.end
-        if mark is None:
-            mark = Watermark(
-                region=region, signal=self.question.name, version=self.question.version,
-                collected_until=reached,
-            )  # fmt: skip
-        elif window.asked <= mark.collected_until:
-            # A back-fill that starts after the mark would leave a hole unfetched behind it.
-            mark.collected_until = max(mark.collected_until, reached)
-        if newest is not None and (mark.last_sample_at is None or newest > mark.last_sample_at):
-            mark.last_sample_at = newest
-        mark.save()
+    def _move_on(self, outcome: Outcome) -> None:
+        known = progress.load(self._of, now=self._now, since=self._since)
+        after = windows.after(known, self._window, outcome, now=self._now)
+        progress.store(self._of, after, newest=self.fetch.newest)
 
 
 def _overall(states: list[str]) -> RunState:

@@ -94,13 +94,13 @@ def begin(
     `before` is that of the version before it: what that one owed, the new one owes. A back-fill of
     less than FIRST begins at its `since`.
     """
-    mark = settled(now) - FIRST
+    mark = floor(settled(now) - FIRST, HOUR) + LATE  # so that it is read from FIRST ago
     if since is not None:
         mark = min(max(mark, floor(since, HOUR)), settled(now))
     if before is None:
         return Progress(mark)
     mark = min(mark, before.mark)
-    return Progress(mark, tuple(_merged(_kept(before.gaps, end=mark))))
+    return taken_over(Progress(mark), before.gaps)
 
 
 def scheduled(progress: Progress, *, now: datetime, most: timedelta) -> list[Window]:
@@ -163,12 +163,17 @@ def after(progress: Progress, window: Window, outcome: Outcome, *, now: datetime
         gaps = _without(progress.gaps, start, end)
         gaps.append(_tried(start, end, tries=window.tries, now=now))
         return replace(progress, gaps=tuple(_merged(gaps)))
-    if window.why is Why.BACK_FILL:
-        missing = [Gap(start, end)]
-        for gap in progress.gaps:
-            missing = _without(missing, gap.start, gap.end)
-        return replace(progress, gaps=tuple(_merged([*progress.gaps, *missing])))
-    return progress
+    return taken_over(progress, [Gap(start, end)]) if window.why is Why.BACK_FILL else progress
+
+
+def taken_over(progress: Progress, gaps: Iterable[Gap]) -> Progress:
+    """The progress with more to ask for, as if it was never tried; its own gaps stay."""
+    missing = _kept(gaps, end=progress.mark)
+    for gap in progress.gaps:
+        missing = _without(missing, gap.start, gap.end)
+    if not missing:
+        return progress
+    return replace(progress, gaps=tuple(_merged([*progress.gaps, *missing])))
 
 
 def _tried(start: datetime, end: datetime, *, tries: int, now: datetime) -> Gap:

@@ -49,6 +49,13 @@ def _whole(value: str) -> int:
     return number
 
 
+def _some(value: str) -> int:
+    number = int(value)
+    if number < 1:
+        raise ValueError(value)
+    return number
+
+
 def _seconds(value: str) -> float:
     number = float(value)
     if not 0 < number < 1e6:
@@ -222,6 +229,13 @@ COLLECT_CATALOGUE = Setting(
     "A site's own catalogue (TOML) laid over the built-in one. Empty: none.",
     _text,
     "a path",
+)
+COLLECT_FILL_HOURS = Setting(
+    "COLLECT_FILL_HOURS",
+    "24",
+    "How many hours of what was missed a collection makes up for, beside what is new.",
+    _some,
+    "a whole number, 1 or more",
 )
 REPORT_TIMEZONE = Setting(
     "SEKISHO_REPORT_TIMEZONE",

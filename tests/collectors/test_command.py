@@ -8,7 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from collectors import catalogue, ingest, tasks
+from collectors import catalogue, ingest, tasks, windows
+from collectors.claims import Claim
 from collectors.rollups import STEP
 from portal import celery
 from portal.telemetry.models import CollectionRun, HourRollup, RunState, SignalFetch
@@ -114,10 +115,11 @@ def test_the_task_collects_a_region_and_passes_when_it_is_busy(
         tasks.collect_region("tokyo")
         assert CollectionRun.objects.get().asked_by == "schedule"
         assert HourRollup.objects.exists()
-        CollectionRun.objects.update(state=RunState.RUNNING)
+        assert Claim(world.regions["tokyo"], owner="another").take()
         tasks.collect_region("tokyo")
     assert CollectionRun.objects.count() == 1
-    assert SignalFetch.objects.count() == len(catalogue.read().asked_in("tokyo"))
+    # A day of a new signal: the newest six hours, and three times six before them.
+    assert SignalFetch.objects.count() == 4 * len(catalogue.read().asked_in("tokyo"))
 
 
 def test_every_region_with_an_address_gets_a_task_of_its_own(
@@ -137,7 +139,7 @@ def test_every_region_with_an_address_gets_a_task_of_its_own(
 def test_each_scheduled_collection_finds_a_newer_step_settled() -> None:
     due = celery.app.conf.beat_schedule["collect every region"]["schedule"]
     assert len(due.minute) == 12
-    settled = [timedelta(minutes=minute) - ingest.SETTLES for minute in sorted(due.minute)]
+    settled = [timedelta(minutes=minute) - windows.SETTLES for minute in sorted(due.minute)]
     assert [instant // STEP for instant in settled] == list(range(12))
 
 

@@ -10,11 +10,14 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from collectors import catalogue, ingest, source
+from collectors.claims import Claim
 from collectors.rollups import STEP
 from collectors.source import Access, Answer, Source, SourceError
-from portal.telemetry.models import CollectionRun, HourRollup, Quality, RunState, Watermark
+from portal.telemetry import models
+from portal.telemetry.models import CollectionRun, Gap, HourRollup, Quality, RunState, Watermark
 from tests import worlds
 from tests.collectors.servers import Reply, Request, answering
 from tests.conftest import SHARED
@@ -255,16 +258,25 @@ def test_a_server_that_is_down_fails_the_run_once_and_keeps_what_was_there(
 
 
 def test_what_was_missed_is_fetched_when_the_server_is_back(world: worlds.World) -> None:
-    _collect(world, _good)
-    later = NOW + timedelta(hours=30)
+    _collect(world, _good)  # 24 hours, and what was late before them
+    later = NOW + timedelta(hours=36)  # 16:32 the day after
     _collect(world, lambda _r: Reply("down", 503), now=later)
-    run, _seen = _collect(world, _good, now=later)  # a day at most at once
-    fetch = run.fetches.get(signal="gpu_reporting_gpus")
-    assert fetch.asked_from == datetime(2026, 11, 30, 4, tzinfo=UTC)
-    assert fetch.asked_to - fetch.asked_from == timedelta(hours=24)
+    run, _seen = _collect(world, _good, now=later)
+    fetches = list(run.fetches.filter(signal="gpu_reporting_gpus").order_by("pk"))
+    # The newest six hours first, then a day of what was missed before them.
+    assert fetches[0].asked_to == datetime(2026, 12, 1, 16, 30, tzinfo=UTC)
+    assert fetches[0].asked_from == datetime(2026, 12, 1, 10, tzinfo=UTC)
+    assert fetches[1].asked_to == datetime(2026, 12, 1, 10, tzinfo=UTC)
+    assert fetches[-1].asked_from == datetime(2026, 11, 30, 10, tzinfo=UTC)
+    of_signal = Gap.objects.filter(signal="gpu_reporting_gpus")
+    # Up to 04:30 it was collected; what came late since 04:00 may be from 02:00.
+    assert list(of_signal.values_list("start", "end")) == [
+        (datetime(2026, 11, 30, 2, tzinfo=UTC), datetime(2026, 11, 30, 10, tzinfo=UTC))
+    ]
     _collect(world, _good, now=later)
+    assert not Gap.objects.exists()
     hours = HourRollup.objects.filter(series__signal="gpu_reporting_gpus", observed=12)
-    assert hours.filter(hour__gte=NOW - timedelta(minutes=32)).count() == 30
+    assert hours.filter(hour__gte=NOW - timedelta(minutes=32)).count() == 36
 
 
 def test_one_signal_that_fails_loses_no_other(world: worlds.World) -> None:
@@ -293,9 +305,13 @@ def test_a_first_run_that_fails_is_fetched_from_where_it_was_asked(world: worlds
         )  # fmt: skip
         made.close()
     run, _seen = _collect(world, _good)
+    assert run.state == RunState.COMPLETE
     week_ago = datetime(2026, 11, 23, 4, tzinfo=UTC)
-    asked = set(run.fetches.values_list("asked_from", "asked_to"))
-    assert asked == {(week_ago, week_ago + timedelta(hours=24))}
+    assert {gap.start for gap in Gap.objects.all()} == {week_ago}
+    while Gap.objects.exists():
+        _collect(world, _good)
+    hours = HourRollup.objects.filter(series__signal="gpu_reporting_gpus")
+    assert hours.filter(hour__gte=week_ago).count() == 7 * 24 + 1
 
 
 def test_old_collections_are_forgotten_and_what_they_brought_stays(world: worlds.World) -> None:
@@ -323,10 +339,9 @@ def test_a_partial_answer_is_kept_as_partial_and_asked_again(world: worlds.World
     run, _seen = _collect(world, lambda request: _good(request, warnings=warned))
     assert run.state == RunState.PARTIAL
     assert set(HourRollup.objects.values_list("quality", flat=True)) == {Quality.PARTIAL}
-    fetch = run.fetches.get(signal="pending_jobs")
+    fetch = run.fetches.filter(signal="pending_jobs")[0]
     assert fetch.warnings == warned
-    mark = Watermark.objects.get(signal="pending_jobs")
-    assert mark.collected_until <= fetch.asked_to - timedelta(hours=24)
+    assert all(gap.tries for gap in Gap.objects.filter(signal="pending_jobs"))
     again, _seen = _collect(world, _good)
     assert again.state == RunState.COMPLETE
     assert set(HourRollup.objects.values_list("quality", flat=True)) == {Quality.COMPLETE}
@@ -338,7 +353,7 @@ def test_an_empty_answer_is_no_failure_and_no_zero(world: worlds.World) -> None:
     assert not HourRollup.objects.exists()
     assert "No series answers" in run.fetches.first().warnings[0]  # type: ignore[union-attr]
     silent = Watermark.objects.filter(last_sample_at__isnull=True)
-    assert silent.count() == run.fetches.count()
+    assert silent.count() == len(catalogue.read().asked_in("tokyo"))
 
 
 def test_a_region_is_collected_once_at_a_time(world: worlds.World) -> None:
@@ -346,13 +361,36 @@ def test_a_region_is_collected_once_at_a_time(world: worlds.World) -> None:
     running = CollectionRun.objects.create(
         region=tokyo, asked_by="schedule", source="x", started_at=NOW - timedelta(minutes=10)
     )
+    assert Claim(tokyo, owner="another").take()
     with pytest.raises(ingest.AlreadyCollectingError, match="tokyo"):
         _collect(world, _good)
-    CollectionRun.objects.filter(pk=running.pk).update(started_at=NOW - timedelta(minutes=40))
-    run, _seen = _collect(world, _good)  # longer than any run may last: it was killed
+    models.Claim.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    run, _seen = _collect(world, _good)  # nobody heard of the other one: it was killed
     running.refresh_from_db()
     assert (running.state, running.finished_at) == (RunState.FAILED, NOW)
     assert run.state == RunState.COMPLETE
+    assert (models.Claim.objects.get().owner, models.Claim.objects.get().busy) == ("", 1)
+
+
+def test_a_run_whose_claim_was_taken_writes_nothing_more(
+    world: worlds.World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch = Source.fetch
+
+    def slow(self: Source, query: str, **kwargs: Any) -> Answer:
+        answer = fetch(self, query, **kwargs)
+        if "kueue_pending" in query:
+            models.Claim.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+            assert Claim(world.regions["tokyo"], owner="another").take()
+        return answer
+
+    monkeypatch.setattr(Source, "fetch", slow)
+    run, _seen = _collect(world, _good)
+    assert run.state == RunState.FAILED
+    assert HourRollup.objects.exists()
+    assert not run.fetches.filter(signal="pending_jobs").exists()
+    assert not HourRollup.objects.filter(series__signal="pending_jobs").exists()
+    assert models.Claim.objects.get().owner == "another"
 
 
 def test_a_run_that_is_ended_from_outside_is_closed(

@@ -52,17 +52,15 @@ def test_when_the_hour_has_turned_what_was_late_is_read_again() -> None:
 
 
 def test_a_new_signal_is_asked_newest_first_a_day_back() -> None:
-    # The newest piece begins on the hour six hours before 04:30; then pieces of six hours, 24 in
-    # all, down to the day before at 04:30: and two hours behind that hour for what was late.
+    # The newest piece begins on the hour six hours before 04:30; then pieces of six hours.
     now = at("04:32", day=1)
     progress = windows.begin(now=now)
-    assert progress == Progress(at("04:30"))
+    assert progress == Progress(at("06:00"))
     assert _plan(progress, now) == [
         Window(at("22:00"), at("04:30", day=1), Why.NEWEST),
         Window(at("16:00"), at("22:00"), Why.GAP),
         Window(at("10:00"), at("16:00"), Why.GAP),
         Window(at("04:00"), at("10:00"), Why.GAP),
-        Window(at("02:00"), at("04:00"), Why.GAP),
     ]
 
 
@@ -174,7 +172,7 @@ def test_a_back_fill_after_the_mark_leaves_what_it_skips_as_a_gap() -> None:
 def test_the_first_back_fill_of_a_signal_leaves_no_gap_before_it() -> None:
     now = at("04:32", day=1)
     assert windows.begin(now=now, since=at("01:20", day=1)) == Progress(at("01:00", day=1))
-    assert windows.begin(now=now, since=at("01:20", day=-7)) == Progress(at("04:30"))
+    assert windows.begin(now=now, since=at("01:20", day=-7)) == Progress(at("06:00"))
 
 
 def test_a_new_version_owes_what_the_one_before_owed() -> None:
@@ -185,7 +183,22 @@ def test_a_new_version_owes_what_the_one_before_owed() -> None:
     )
     # What the old one collected in the last day is collected again, for charts to be of one kind.
     before = Progress(at("04:30", day=3), (Gap(at("04:00", day=3), at("04:20", day=3)),))
-    assert windows.begin(now=now, before=before) == Progress(at("04:30", day=2))
+    assert windows.begin(now=now, before=before) == Progress(at("06:00", day=2))
+
+
+def test_what_another_version_owes_is_added_to_what_is_owed() -> None:
+    # The query was changed and changed back: what came between is after the mark anyway.
+    own = Gap(at("05:00"), at("06:00"), 3, at("09:00"))
+    others = (Gap(at("04:30"), at("06:30"), 2, at("09:00")), Gap(at("09:00"), at("11:00")))
+    assert windows.taken_over(Progress(at("10:00"), (own,)), others) == Progress(
+        at("10:00"),
+        (
+            Gap(at("04:30"), at("05:00")),
+            own,
+            Gap(at("06:00"), at("06:30")),
+            Gap(at("09:00"), at("10:00")),
+        ),
+    )
 
 
 # --- whatever happens ------------------------------------------------------------------------
