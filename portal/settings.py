@@ -202,15 +202,23 @@ AUDITLOG_INCLUDE_TRACKING_MODELS = (
 
 CELERY_BROKER_URL = REDIS_URL or "memory://"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # however long Redis is away
 # Longer than the longest task, or Redis hands the same task out again.
-CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 7200}
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 7200,
+    "socket_connect_timeout": 5,
+    "socket_keepalive": True,
+}
 CELERY_TASK_IGNORE_RESULT = True
+# Only tasks that may be repeated; those that may not say so themselves.
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_TIME_LIMIT = 1800
 CELERY_TASK_SOFT_TIME_LIMIT = 1740
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# A process that has grown is replaced when its task is done.
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 200
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1_000_000  # kB
 CELERY_TIMEZONE = "UTC"
 CELERY_ENABLE_UTC = True
 

@@ -96,10 +96,9 @@ def _postgres_program(name: str) -> Path:
     return found[-1] if found else Path(str(on_path))
 
 
-@contextlib.contextmanager
-def postgres(folder: Path) -> Iterator[str]:
-    """A new PostgreSQL cluster; yields its DATABASE_URL. Durability is off: the files are ours."""
-    user = "postgres" if os.geteuid() == 0 else None  # PostgreSQL refuses to run as root
+def make_cluster(folder: Path) -> None:
+    """A new PostgreSQL cluster in the folder, for `postgres_server`."""
+    user = _postgres_user()
     home = folder / "postgres"
     home.mkdir()
     if user:
@@ -115,28 +114,40 @@ def postgres(folder: Path) -> Iterator[str]:
     )  # fmt: skip
     if made.returncode:
         raise ServiceError(f"initdb failed:\n{made.stdout}{made.stderr}")
-    port = free_port()
-    command: list[str | Path] = [
-        _postgres_program("postgres"), "-D", home / "data", "-k", home, "-p", str(port),
-        "-h", "127.0.0.1", "-c", "fsync=off", "-c", "synchronous_commit=off",
-        "-c", "full_page_writes=off", "-c", "max_connections=60",
-    ]  # fmt: skip
+
+
+def postgres_server(
+    folder: Path, port: int
+) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+    """The server of the folder's cluster. Durability is off: the files are ours."""
+    home = folder / "postgres"
     is_ready: list[str | Path] = [
-        _postgres_program("pg_isready"),
-        "-q",
-        "-h",
-        "127.0.0.1",
-        "-p",
-        str(port),
-    ]
-    with service(
+        _postgres_program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port),
+    ]  # fmt: skip
+    return service(
         "PostgreSQL",
-        command,
+        [
+            _postgres_program("postgres"), "-D", home / "data", "-k", home, "-p", str(port),
+            "-h", "127.0.0.1", "-c", "fsync=off", "-c", "synchronous_commit=off",
+            "-c", "full_page_writes=off", "-c", "max_connections=60",
+        ],
         log=folder / "postgres.log",
         ready=lambda: subprocess.run(is_ready, check=False).returncode == 0,
-        user=user,
+        user=_postgres_user(),
         stop=signal.SIGINT,  # "fast shutdown": does not wait for open connections
-    ):
+    )  # fmt: skip
+
+
+def _postgres_user() -> str | None:
+    return "postgres" if os.geteuid() == 0 else None  # PostgreSQL refuses to run as root
+
+
+@contextlib.contextmanager
+def postgres(folder: Path) -> Iterator[str]:
+    """A new PostgreSQL cluster; yields its DATABASE_URL."""
+    make_cluster(folder)
+    port = free_port()
+    with postgres_server(folder, port):
         make_database(port, "sekisho")
         yield f"postgres://sekisho@127.0.0.1:{port}/sekisho"
 
@@ -152,18 +163,25 @@ def make_database(port: int, name: str) -> None:
     subprocess.run([_postgres_program("createdb"), *common, name], check=True)
 
 
-@contextlib.contextmanager
-def redis(folder: Path) -> Iterator[str]:
-    """A Redis that keeps nothing; yields its REDIS_URL."""
+def redis_server(
+    folder: Path, port: int
+) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+    """A Redis that keeps nothing."""
     program = shutil.which("redis-server")
     if not program:
         raise ServiceError("redis-server is missing: apt-get install redis-server")
-    port = free_port()
     command = [
         program, "--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no",
         "--dir", str(folder),
     ]  # fmt: skip
-    with service("Redis", command, log=folder / "redis.log", ready=lambda: listens(port)):
+    return service("Redis", command, log=folder / "redis.log", ready=lambda: listens(port))
+
+
+@contextlib.contextmanager
+def redis(folder: Path) -> Iterator[str]:
+    """A Redis that keeps nothing; yields its REDIS_URL."""
+    port = free_port()
+    with redis_server(folder, port):
         yield f"redis://127.0.0.1:{port}/0"
 
 

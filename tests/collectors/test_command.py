@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.utils import timezone
 
 from collectors import catalogue, ingest, tasks, windows
 from collectors.claims import Claim
 from collectors.rollups import STEP
 from portal import celery
+from portal.telemetry import models
 from portal.telemetry.models import CollectionRun, HourRollup, RunState, SignalFetch
 from tests import worlds
 from tests.collectors.servers import Reply, answering
@@ -122,16 +124,38 @@ def test_the_task_collects_a_region_and_passes_when_it_is_busy(
     assert SignalFetch.objects.count() == 4 * len(catalogue.read().asked_in("tokyo"))
 
 
+def test_a_collection_that_comes_too_late_is_passed_over_and_counted(
+    world: worlds.World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workers were busy, or away: the next collection asks for what this one would have."""
+    with answering(_good) as (url, seen):
+        monkeypatch.setenv("PROMETHEUS_URL", url)
+        late = timezone.now() - tasks.OVERDUE_AFTER
+        tasks.collect_region("tokyo", (late - timedelta(seconds=5)).isoformat())
+        assert not seen
+        assert models.Claim.objects.get().overdue == 1
+        tasks.collect_region("tokyo", (late + timedelta(seconds=60)).isoformat())
+        assert seen
+    assert CollectionRun.objects.count() == 1
+
+
+def test_a_collection_is_tried_again_when_the_database_went_away() -> None:
+    assert OperationalError in tasks.collect_region.autoretry_for  # type: ignore[attr-defined]
+    # Handed out again after a kill it could end one worker after the other.
+    assert not tasks.collect_region.acks_late
+    # Redis hands out again what is not acknowledged by then.
+    longest = max(celery.app.conf.task_time_limit, tasks.collect_region.time_limit)
+    assert celery.app.conf.broker_transport_options["visibility_timeout"] > longest
+
+
 def test_every_region_with_an_address_gets_a_task_of_its_own(
     world: worlds.World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent: list[tuple[object, ...]] = []
-    monkeypatch.setattr(
-        tasks.collect_region, "apply_async", lambda args, **_options: sent.append(args)
-    )
+    sent: list[str] = []
+    monkeypatch.setattr(tasks.collect_region, "delay", lambda name, _due_at: sent.append(name))
     monkeypatch.setenv("PROMETHEUS_URL_OSAKA", "http://127.0.0.1:1")
     tasks.collect_all()
-    assert sent == [("osaka",)]
+    assert sent == ["osaka"]
     assert tasks.collect_all.name == "collectors.collect_all"
     assert tasks.collect_region.name == "collectors.collect_region"
 
