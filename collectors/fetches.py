@@ -129,6 +129,7 @@ class Fetch:
         rows = []
         for hour in part.hours:
             row = known.get(hour) or HourCoverage(**of, hour=hour, observed=0, expected=0, series=0)
+            row.gauge = self._question.signal.kind is Kind.GAUGE
             row.observed = max(row.observed, observed.get(pd.Timestamp(hour), 0))
             row.series = max(row.series, series.get(pd.Timestamp(hour), 0))
             due = (min(part.range.end, hour + HOUR) - hour) // STEP
@@ -138,5 +139,5 @@ class Fetch:
         rows[-1].rejected = max(rows[-1].rejected, part.rejected)
         HourCoverage.objects.bulk_create(
             rows, update_conflicts=True, unique_fields=["region", "signal", "hour"],
-            update_fields=["observed", "expected", "series", "rejected"],
+            update_fields=["observed", "expected", "series", "rejected", "gauge"],
         )  # fmt: skip

@@ -16,7 +16,7 @@ from portal.demo import signals
 from portal.demo.signals import Floats, Histogram, Ints, Labels, Steps
 from portal.demo.story import Story
 from portal.fleet.models import Region
-from portal.telemetry.models import HourRollup, Quality, Series, Watermark
+from portal.telemetry.models import HourCoverage, HourRollup, Quality, Series, Watermark
 
 VERSION = "import"
 HOUR = timedelta(hours=1)
@@ -37,6 +37,11 @@ class Line:
     last: Floats | None = None
     buckets: list[str] | None = None
 
+    @property
+    def observed(self) -> Floats:
+        """How many of an hour's samples there were; of a count, always all."""
+        return self.counts if self.last is not None else np.full_like(self.counts, SAMPLES)
+
 
 def write(story: Story, *, start: datetime, end: datetime) -> int:
     """Writes the hours in [start, end) of every signal; again changes nothing. Returns the rows.
@@ -51,11 +56,14 @@ def write(story: Story, *, start: datetime, end: datetime) -> int:
     until = first + hours * HOUR
     regions = {region.name: region for region in Region.objects.all()}
     rows = 0
+    seen: dict[tuple[str, str, bool], list[Floats]] = {}
     with transaction.atomic():
         for line in lines(story, first=story.seconds(first), hours=hours):
             known: dict[str, Any] = {"signal": line.signal, **line.labels}
             series, _made = Series.objects.get_or_create(region=regions[line.region], **known)
             rows += _insert(series.pk, line, instants)
+            key = line.region, line.signal, line.last is not None
+            seen.setdefault(key, []).append(line.observed)
             Watermark.objects.update_or_create(
                 region=series.region,
                 signal=line.signal,
@@ -65,7 +73,26 @@ def write(story: Story, *, start: datetime, end: datetime) -> int:
                     "last_sample_at": until - timedelta(seconds=STEP_SECONDS),
                 },
             )
+        for (region, signal, gauge), observed in seen.items():
+            _cover(regions[region], signal, np.array(observed), first, gauge=gauge)
     return rows
+
+
+def _cover(region: Region, signal: str, observed: Floats, first: datetime, *, gauge: bool) -> None:
+    """Says what came of a signal in each hour; `observed` has a row for each of its lines."""
+    HourCoverage.objects.bulk_create(
+        [
+            HourCoverage(
+                region=region, signal=signal, hour=first + number * HOUR, observed=int(best),
+                expected=SAMPLES, series=int(lines), gauge=gauge,
+            )
+            for number, (best, lines) in enumerate(
+                zip(observed.max(axis=0), (observed > 0).sum(axis=0), strict=True)
+            )
+        ],
+        update_conflicts=True, unique_fields=["region", "signal", "hour"],
+        update_fields=["observed", "series"], batch_size=500,
+    )  # fmt: skip
 
 
 def lines(story: Story, *, first: int, hours: int) -> Iterator[Line]:

@@ -54,6 +54,7 @@ class Hour(NamedTuple):
     observed: int
     expected: int
     rejected: int
+    gauge: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class SignalCondition:
     coverage_ratio: float | None
     observed_steps: int
     due_steps: int
+    gauge: bool
     stretches: tuple[Stretch, ...]
     series: int | None
     rejected: int
@@ -94,8 +96,8 @@ class RegionCondition:
 
     @property
     def coverage_ratio(self) -> float | None:
-        """The share (0-1) of steps with a sample, over the signals that ever had one since then."""
-        seen = [signal for signal in self.signals if signal.observed_steps]
+        """The share (0-1) of steps with a sample, over the gauges that had one since then."""
+        seen = [signal for signal in self.signals if signal.gauge and signal.observed_steps]
         due = sum(signal.due_steps for signal in seen)
         return sum(signal.observed_steps for signal in seen) / due if due else None
 
@@ -130,6 +132,7 @@ def condition(*, now: datetime, since: datetime) -> dict[str, RegionCondition]:
                 coverage_ratio=observed / due if due else None,
                 observed_steps=observed,
                 due_steps=due,
+                gauge=any(hour.gauge for hour in came.values()),
                 stretches=_stretches(came, since=since, now=now),
                 series=None if fetch is None or failed else fetch.series,
                 rejected=sum(hour.rejected for hour in came.values()),

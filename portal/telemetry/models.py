@@ -271,7 +271,8 @@ class HourCoverage(models.Model):
     """What came of a signal in one hour of a region: kept whatever came, so that gaps have a row.
 
     Of `expected` five-minute steps `observed` had a sample, from at most `series` lines; `rejected`
-    samples were no measurements. An hour without a row was not collected (yet).
+    samples were no measurements. An hour without a row was not collected (yet). Of a `gauge` there
+    is always something to see; a count that never rose may have no line at all.
     """
 
     region = models.ForeignKey(Region, on_delete=models.PROTECT, related_name="coverage")
@@ -281,6 +282,7 @@ class HourCoverage(models.Model):
     expected = models.PositiveSmallIntegerField()
     series = models.PositiveIntegerField()
     rejected = models.PositiveIntegerField(default=0)
+    gauge = models.BooleanField(default=True)
 
     class Meta:
         constraints = [

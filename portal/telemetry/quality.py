@@ -5,9 +5,15 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pandas as pd
-from django.db.models import Max
+from django.db.models import Count, Max, Sum
 
-from portal.telemetry.models import CollectionRun, HourRollup, RunState, SignalFetch, Watermark
+from portal.telemetry.models import (
+    CollectionRun,
+    HourCoverage,
+    RunState,
+    SignalFetch,
+    Watermark,
+)
 
 LIVE_WITHIN = timedelta(minutes=20)  # a collection may be missed once
 LATE_WITHIN = timedelta(hours=1)
@@ -51,25 +57,18 @@ def freshness(*, region: str, now: datetime) -> pd.DataFrame:
 def coverage(*, region: str, start: datetime, end: datetime) -> float | None:
     """The share (0-1) of the five-minute steps of a window that were observed in a region.
 
-    Over the gauges that the region has; an hour without any row counts as not observed. None when
-    nothing was ever collected there. Clip `end` at now: the future is not a gap.
+    Over the gauges that came at all; an hour that was not collected counts as not observed. None
+    when nothing was ever collected there. Clip `end` at now: the future is not a gap.
     """
     whole_hours = max((end - start) // timedelta(hours=1), 1)
-    observed: dict[str, int] = {}
-    for signal, most in (
-        HourRollup.objects.filter(
-            series__region__name=region, hour__gte=start, hour__lt=end, last_value__isnull=False
-        )
-        .values_list("series__signal", "hour")
-        .annotate(Max("observed"))
-        .values_list("series__signal", "observed__max")
-    ):
-        observed[signal] = observed.get(signal, 0) + most
-    if not observed:
+    observed = HourCoverage.objects.filter(
+        region__name=region, hour__gte=start, hour__lt=end, gauge=True, observed__gt=0
+    ).aggregate(steps=Sum("observed"), signals=Count("signal", distinct=True))
+    if not observed["signals"]:
         known = Watermark.objects.filter(region__name=region, last_sample_at__isnull=False)
         return 0.0 if known.exists() else None
-    steps = whole_hours * SAMPLES_AN_HOUR * len(observed)
-    return min(sum(observed.values()) / steps, 1.0)
+    steps: int = whole_hours * SAMPLES_AN_HOUR * observed["signals"]
+    return float(min(observed["steps"] / steps, 1.0))
 
 
 def state_of_age(age: float | None) -> str:

@@ -7,7 +7,7 @@ import pytest
 from django.core.cache import cache
 from django.utils import timezone
 
-from portal.telemetry.models import HourRollup, ImportBatch, Series, Watermark
+from portal.telemetry.models import HourCoverage, HourRollup, ImportBatch, Series, Watermark
 from tests.worlds import World, job
 
 Gauge = Callable[..., None]
@@ -42,6 +42,10 @@ def gauge(world: World, now: datetime) -> Gauge:
                 series=series, hour=at, version="1", sum_value=12 * value, count=12,
                 min_value=value, max_value=value, last_value=value, observed=12, expected=12,
                 last_at=now - age if hour == 0 else at + timedelta(minutes=55),
+            )  # fmt: skip
+            HourCoverage.objects.update_or_create(
+                region=region, signal=signal, hour=at,
+                defaults={"observed": 12, "expected": 12, "series": 1, "gauge": True},
             )  # fmt: skip
         Watermark.objects.update_or_create(
             region=region, signal=signal, version="1",

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from portal.fleet.models import Region
-from portal.telemetry.models import HourRollup, Series
+from portal.telemetry.models import HourCoverage, HourRollup, Series
 
 
 def series(region: Region, signal: str, **labels: Any) -> Series:
@@ -16,6 +16,10 @@ def gauge_hour(
     line: Series, hour: datetime, mean: float, *, seen: int = 12, version: str = "v1"
 ) -> HourRollup:
     """An hour of a gauge that stood at `mean` in its first `seen` five-minute steps."""
+    HourCoverage.objects.update_or_create(
+        region=line.region, signal=line.signal, hour=hour,
+        defaults={"observed": seen, "expected": 12, "series": 1, "gauge": True},
+    )  # fmt: skip
     return HourRollup.objects.create(
         series=line, hour=hour, version=version, sum_value=mean * seen, count=seen,
         min_value=mean, max_value=mean, last_value=mean,

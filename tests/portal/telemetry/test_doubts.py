@@ -66,9 +66,7 @@ def test_a_doubt_keeps_its_beginning_and_goes_when_the_figures_agree(tokyo: Regi
 def still(region: Region, *, pending: float = 5, admitted: float = 0) -> None:
     for hours_ago in range(25):
         hour = HOUR - timedelta(hours=hours_ago)
-        gauge_hour(
-            series(region, "pending_jobs", project="speech", detail="active"), hour, pending
-        )
+        gauge_hour(series(region, "pending_jobs", project="speech", detail="active"), hour, pending)
         counter_hour(series(region, "admitted_jobs", project="speech"), hour, admitted)
 
 
