@@ -27,6 +27,7 @@ from collectors.source import BadQuery, Source, SourceError, TimedOut
 from collectors.windows import Outcome, Why, Window
 from portal import env
 from portal.fleet.models import Region
+from portal.telemetry import doubts
 from portal.telemetry.models import CollectionRun, RunState, SignalFetch
 
 logger = logging.getLogger(__name__)
@@ -73,6 +74,8 @@ def collect(
             run.duration_seconds = monotonic() - began
             run.finished_at = now + timedelta(seconds=run.duration_seconds)
             run.save(update_fields=["state", "duration_seconds", "finished_at"])
+        if run.state != RunState.FAILED:
+            doubts.judge(region=region, now=now)
     return run
 
 

@@ -11,7 +11,15 @@ import pytest
 from collectors import catalogue, ingest
 from collectors.source import Access, Source, SourceError
 from portal.telemetry import selectors
-from portal.telemetry.models import CollectionRun, HourRollup, RunState, SignalFetch, Watermark
+from portal.telemetry.models import (
+    CollectionRun,
+    Doubt,
+    DoubtKind,
+    HourRollup,
+    RunState,
+    SignalFetch,
+    Watermark,
+)
 from tests import worlds
 from tests.conftest import SHARED
 from tests.prometheus import needed, openmetrics, running
@@ -340,3 +348,15 @@ def test_the_quirks_of_real_exporters_do_no_harm(world: worlds.World) -> None:
     assert total == {"Preempted": 11.0, "NodeFailures": 1.0}  # over a reset; born at 1
     pending = hours("pending_jobs", ["project"])
     assert set(pending["max_value"]) == {7.0}  # leader and follower are one queue, not 14
+
+
+def test_a_collection_that_contradicts_what_is_entered_leaves_a_doubt(
+    world: worlds.World, source: Source
+) -> None:
+    pool = world.pools["tokyo-a-h100"]
+    pool.nodes = 1  # 8 GPUs are entered, and 16 held
+    pool.save()
+    _collect(world, source)
+    doubt = Doubt.objects.get(kind=DoubtKind.HELD_OVER_INSTALLED)
+    assert (doubt.subject, doubt.found, doubt.against) == ("tokyo-a-h100", 16, 8)
+    assert doubt.since == NOW
