@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
@@ -62,7 +62,7 @@ class Collecting(Collector):
     def __init__(self, *, now: datetime) -> None:
         self._now = now
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         """Each family once, with its samples of every region."""
         about = GaugeMetricFamily(
             "sekisho_build_info", "The version that runs.", labels=["version"]
@@ -83,6 +83,15 @@ class Collecting(Collector):
                     if (value := of_signal(signal)) is not None:
                         family.add_metric([region.region, signal.signal], value)
             yield family
+        passed = CounterMetricFamily(
+            "sekisho_collection_passed_over",
+            "Collections that were not made: another one was under way, or it came too late.",
+            labels=["region", "why"],
+        )
+        for region in regions.values():
+            for why, count in region.passed_over.items():
+                passed.add_metric([region.region, why], count)
+        yield passed
         doubts = GaugeMetricFamily(
             "sekisho_doubts", "Figures that contradict each other now.", labels=["region", "kind"]
         )
@@ -132,6 +141,11 @@ _SIGNAL = (
         "sekisho_signal_lag_seconds",
         "How far collecting of the signal is behind now.",
         lambda signal: signal.lag_seconds,
+    ),
+    (
+        "sekisho_signal_owed_seconds",
+        "Time of the signal that could not be fetched yet and is asked again.",
+        lambda signal: signal.owed_seconds,
     ),
     (
         "sekisho_signal_coverage_ratio",

@@ -17,8 +17,10 @@ from django.db.models import F, Max, Window
 from django.db.models.functions import RowNumber
 
 from portal.telemetry.models import (
+    Claim,
     CollectionRun,
     Doubt,
+    Gap,
     HourCoverage,
     RunState,
     SignalFetch,
@@ -63,7 +65,8 @@ class SignalCondition:
 
     `lag_seconds` is how far collecting is behind now; `age_seconds` how old the newest sample is.
     `coverage_ratio` (0-1) is the share of five-minute steps with a sample since `since`, counted
-    from the signal's first hour there. `error_kind` and `error` are those of the newest fetch.
+    from the signal's first hour there. `owed_seconds` is how much time could not be fetched yet and
+    is asked again. `error_kind` and `error` are those of the newest fetch.
     """
 
     region: str
@@ -76,6 +79,7 @@ class SignalCondition:
     observed_steps: int
     due_steps: int
     gauge: bool
+    owed_seconds: float
     stretches: tuple[Stretch, ...]
     series: int | None
     rejected: int
@@ -85,12 +89,17 @@ class SignalCondition:
 
 @dataclass(frozen=True, slots=True)
 class RegionCondition:
-    """A region: when a collection last went well, how the newest ones went, what contradicts."""
+    """A region: when a collection last went well, how the newest ones went, what contradicts.
+
+    `passed_over` counts collections that were not made: `busy` met another one, `overdue` came too
+    late.
+    """
 
     region: str
     last_success_at: datetime | None
     last_run: CollectionRun | None
     failed_in_a_row: int
+    passed_over: dict[str, int]
     signals: tuple[SignalCondition, ...]
     doubts: tuple[Doubt, ...]
 
@@ -113,6 +122,11 @@ def condition(*, now: datetime, since: datetime) -> dict[str, RegionCondition]:
     runs = _newest_runs()
     fetches = _newest_fetches(runs)
     hours = _hours(since)
+    owed: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for region, signal, start, end in Gap.objects.values_list(
+        "region__name", "signal", "start", "end"
+    ):
+        owed[region, signal] += (end - start).total_seconds()
     found = defaultdict(list)
     for region, signal in sorted({*marks, *fetches, *hours}):
         until, sample = marks.get((region, signal), (None, None))
@@ -133,6 +147,7 @@ def condition(*, now: datetime, since: datetime) -> dict[str, RegionCondition]:
                 observed_steps=observed,
                 due_steps=due,
                 gauge=any(hour.gauge for hour in came.values()),
+                owed_seconds=owed.get((region, signal), 0.0),
                 stretches=_stretches(came, since=since, now=now),
                 series=None if fetch is None or failed else fetch.series,
                 rejected=sum(hour.rejected for hour in came.values()),
@@ -148,12 +163,17 @@ def condition(*, now: datetime, since: datetime) -> dict[str, RegionCondition]:
         .values_list("region__name")
         .annotate(Max("finished_at"))
     )
+    passed_over = {
+        region: {"busy": busy, "overdue": overdue}
+        for region, busy, overdue in Claim.objects.values_list("region__name", "busy", "overdue")
+    }
     return {
         region: RegionCondition(
             region=region,
             last_success_at=good.get(region),
             last_run=runs[region][0] if runs[region] else None,
             failed_in_a_row=_failed_in_a_row(runs[region]),
+            passed_over=passed_over.get(region, {}),
             signals=tuple(found[region]),
             doubts=tuple(doubts[region]),
         )

@@ -25,9 +25,9 @@ which this page and `.env.example` are made (`python -m tests.house.settings_pag
 cannot be read stops the start with a sentence that names the setting; what is missing or cannot
 work together is reported by `manage.py check`.
 
-What begins with `PROMETHEUS_`, but for the two that end in `_SECONDS`, may be given for one region by
-adding its name in capitals, with `_` for `-`: `PROMETHEUS_URL_TOKYO`. A secret that is set goes before
-one in a file.
+What begins with `PROMETHEUS_`, but for the two that end in `_SECONDS`, may be given for one region
+by adding its name in capitals, with `_` for `-`: `PROMETHEUS_URL_TOKYO`. A secret that is set goes
+before one in a file.
 
 | Setting | Default | Expected | Meaning |
 | --- | --- | --- | --- |

@@ -14,9 +14,11 @@ from pytest_django import Settings
 
 from portal.fleet.models import Region
 from portal.telemetry.models import (
+    Claim,
     CollectionRun,
     Doubt,
     DoubtKind,
+    Gap,
     HourCoverage,
     RunState,
     SignalFetch,
@@ -46,7 +48,7 @@ def read() -> Samples:
     for family in text_string_to_metric_families(answer.content.decode()):
         for sample in family.samples:
             labels = sample.labels
-            other = labels.get("signal") or labels.get("kind") or ""
+            other = labels.get("signal") or labels.get("kind") or labels.get("why") or ""
             found[sample.name.removeprefix("sekisho_"), labels.get("region", ""), other] = (
                 sample.value
             )
@@ -112,9 +114,19 @@ def test_every_figure_is_the_one_worked_out_by_hand(world: World, now: datetime)
         region=tokyo, kind=DoubtKind.CLOCK_OFF, found=3, against=1, since=now - timedelta(hours=2)
     )
 
+    for ago in (5, 3):
+        Gap.objects.create(
+            region=tokyo, signal="pending_jobs", version="v1", start=hour - timedelta(hours=ago),
+            end=hour - timedelta(hours=ago, minutes=-30),
+        )  # fmt: skip
+    Claim.objects.create(region=tokyo, busy=3, overdue=1)
+
     found = read()
 
     of = ("tokyo", "pending_jobs")
+    assert found["signal_owed_seconds", *of] == 2 * 30 * 60
+    assert found["collection_passed_over_total", "tokyo", "busy"] == 3
+    assert found["collection_passed_over_total", "tokyo", "overdue"] == 1
     success = now - timedelta(minutes=20) + timedelta(seconds=4)
     assert found["collection_last_success_timestamp_seconds", "tokyo", ""] == success.timestamp()
     assert found["collection_failed_in_a_row", "tokyo", ""] == 2
@@ -151,7 +163,7 @@ def test_the_queries_do_not_grow_with_the_signals(
             run(region, now, RunState.COMPLETE, signal=f"signal_{number}", state="complete")
     with CaptureQueriesContext(connection) as queries:
         read()
-    assert len(queries) == 6
+    assert len(queries) == 8
 
 
 def test_the_alert_rules_name_only_metrics_that_we_give(world: World, now: datetime) -> None:
