@@ -53,7 +53,7 @@ def question(
 def gauge(source: Source, asked: Question, when: datetime) -> dict[Key, float]:
     """The values of the columns, in the order of the labels, at an instant."""
     (query,) = asked.queries(step_seconds=300)
-    answer = source.fetch(query, start=when, end=when, step=STEP, max_points=11)
+    answer = source.fetch(query, start=when, end=when, step=timedelta(minutes=1), max_points=11)
     frame, refused = rollups.tidy(answer.frame, asked.columns)
     assert (refused, answer.warnings) == (0, [])
     keys = frame[list(asked.columns.values())].itertuples(index=False, name=None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from time import monotonic, sleep
@@ -17,7 +17,6 @@ from time import monotonic, sleep
 import pytest
 import requests
 
-from collectors.rollups import STEP
 from collectors.source import Access, BadQuery, Source
 from tests.collectors.presets import question
 from tests.prometheus import needed, running
@@ -126,7 +125,9 @@ def _steps_of_three_seconds(source: Source, at: int) -> dict[str, float]:
     """What each bucket grew by in the three seconds before."""
     (query, _sums) = question("kueue", "wait_seconds").queries(step_seconds=3)
     when = datetime.fromtimestamp(at, UTC)
-    frame = source.fetch(query, start=when, end=when, step=STEP, max_points=11).frame
+    frame = source.fetch(
+        query, start=when, end=when, step=timedelta(seconds=1), max_points=11
+    ).frame
     return {} if frame.empty else dict(zip(frame["bound"], frame["value"], strict=True))
 
 
@@ -158,4 +159,4 @@ def test_native_buckets_are_unknown_and_no_zero(exporter: tuple[_Exporter, Sourc
     # Asked for as it is, the client refuses it: nothing could be added up.
     when = datetime.fromtimestamp(at, UTC)
     with pytest.raises(BadQuery, match="native histograms"):
-        source.fetch(WAITS, start=when, end=when, step=STEP, max_points=11)
+        source.fetch(WAITS, start=when, end=when, step=timedelta(seconds=1), max_points=11)
