@@ -1,5 +1,6 @@
-"""Asks a preset of a real Prometheus as a collection does, and gives the figures by column.
+"""Asks a preset of a real server as a collection does, and gives the figures by column.
 
+`SERVERS` are what regions have: each figure must come out the same in all of them.
 `gauge` reads one instant; `grown` adds up the five-minute steps of a window, as hours are made.
 """
 
@@ -9,16 +10,23 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import pytest
 import requests
 
 from collectors import catalogue, rollups
 from collectors.catalogue import BUCKET_BOUND, Catalogue, Question
 from collectors.rollups import STEP
 from collectors.source import Source
+from tests import prometheus, victoriametrics
 
 MIDNIGHT = datetime(2026, 11, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 TOKYO = 'region="tokyo"'
+
+SERVERS = [
+    pytest.param(prometheus.running, id="Prometheus"),
+    pytest.param(victoriametrics.running, id="VictoriaMetrics", marks=victoriametrics.needed),
+]
 
 Key = tuple[str, ...]
 Value = Callable[[datetime], float | None]

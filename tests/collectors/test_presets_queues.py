@@ -1,4 +1,4 @@
-"""Presets for Kueue, against a real Prometheus with its series.
+"""Presets for Kueue, against real servers with its series.
 
 The right values are worked out by hand beside each test. Each version of Kueue is a region.
 """
@@ -17,6 +17,7 @@ from portal.theme.templatetags.units import duration
 from tests.collectors.presets import (
     HOUR,
     MIDNIGHT,
+    SERVERS,
     Key,
     Value,
     at,
@@ -26,7 +27,7 @@ from tests.collectors.presets import (
     grown,
     question,
 )
-from tests.prometheus import needed, openmetrics, running
+from tests.prometheus import needed, openmetrics
 
 pytestmark = needed
 
@@ -214,19 +215,14 @@ def _older_kueue() -> dict[str, Value]:
     return series
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+@pytest.fixture(scope="module", params=SERVERS)
+def source(request: pytest.FixtureRequest) -> Iterator[Source]:
     series = {**_kueue(), **_older_kueue()}
     text = openmetrics(series, start=MIDNIGHT, end=MIDNIGHT + 4 * HOUR, every=MINUTE)
-    with running(text) as url:
-        yield url
-
-
-@pytest.fixture
-def source(address: str) -> Iterator[Source]:
-    made = Source(Access(url=address, connect_seconds=2, read_seconds=20))
-    yield made
-    made.close()
+    with request.param(text) as url:
+        made = Source(Access(url=url, connect_seconds=2, read_seconds=20))
+        yield made
+        made.close()
 
 
 def _hour(source: Source, signal: str, hour: int, *, preset: str = "kueue", region: str = "tokyo",

@@ -1,4 +1,4 @@
-"""The preset for Volcano, against a real Prometheus with its series.
+"""The preset for Volcano, against real servers with its series.
 
 The right values are worked out by hand beside each test.
 """
@@ -12,8 +12,8 @@ import pytest
 
 from collectors import catalogue
 from collectors.source import Access, Source
-from tests.collectors.presets import HOUR, MIDNIGHT, Key, Value, at, flat, gauge, question
-from tests.prometheus import needed, openmetrics, running
+from tests.collectors.presets import HOUR, MIDNIGHT, SERVERS, Key, Value, at, flat, gauge, question
+from tests.prometheus import needed, openmetrics
 
 pytestmark = needed
 
@@ -48,10 +48,10 @@ def _volcano() -> dict[str, Value]:
     return series
 
 
-@pytest.fixture(scope="module")
-def source() -> Iterator[Source]:
+@pytest.fixture(scope="module", params=SERVERS)
+def source(request: pytest.FixtureRequest) -> Iterator[Source]:
     text = openmetrics(_volcano(), start=MIDNIGHT, end=MIDNIGHT + HOUR, every=timedelta(minutes=1))
-    with running(text) as url:
+    with request.param(text) as url:
         made = Source(Access(url=url, connect_seconds=2, read_seconds=20))
         yield made
         made.close()
