@@ -76,11 +76,12 @@ def page(whole: Catalogue) -> str:
     parts = [HEAD, "## Signals\n"]
     for name, signal in whole.signals.items():
         columns = ", ".join(f"`{column}`" for column in signal.columns)
+        columns = f"by {columns}" if columns else "of the region as a whole"
         givers = [preset for preset in whole.presets if name in whole.of_preset(preset)]
         given = ", ".join(f"[`{preset}`](#{preset})" for preset in givers) or "no preset"
         parts.append(
             f"### `{name}`\n\n{signal.meaning} *{signal.trap}*\n\n"
-            f"A {signal.kind} in {signal.unit}, by {columns}. Given by {given}.\n"
+            f"A {signal.kind} in {signal.unit}, {columns}. Given by {given}.\n"
         )
     asked = whole.presets_of(DEFAULT)
     parts.append("## Presets\n\nAsked where a site says nothing else: ")
