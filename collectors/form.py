@@ -134,9 +134,8 @@ class Catalogue(_Table):
         for preset in self.presets_of(region):
             asked.update(self.of_preset(preset))
         asked.update(table.signals)
-        matchers = {"region": region} if table.selector is None else table.selector
         return [
-            Question(name, self.signals[name], asked[name], matchers)
+            Question(name, self.signals[name], asked[name], self.selector(region))
             for name in self.signals
             if name in asked
         ]
@@ -144,6 +143,11 @@ class Catalogue(_Table):
     def presets_of(self, region: str) -> list[str]:
         """The presets of a region, in the order in which later ones win."""
         return list(self._region(region).presets or [])
+
+    def selector(self, region: str) -> Mapping[str, str]:
+        """The matchers that every query of a region carries."""
+        own = self._region(region).selector
+        return {"region": region} if own is None else own
 
     def max_points(self, region: str) -> int:
         """How many points of a series one request may ask for."""
