@@ -1,7 +1,7 @@
 """Asks a preset of a real server as a collection does, and gives the figures by column.
 
 `SERVERS` are what regions have: each figure must come out the same in all of them.
-`gauge` reads one instant; `grown` adds up the five-minute steps of a window, as hours are made.
+`gauge` reads one instant; `grown` adds up the steps of a window, as hours are made.
 """
 
 from __future__ import annotations
@@ -69,14 +69,20 @@ def gauge(source: Source, asked: Question, when: datetime) -> dict[Key, float]:
 
 
 def grown(
-    source: Source, asked: Question, start: datetime, end: datetime, *, sums: bool = False
+    source: Source,
+    asked: Question,
+    start: datetime,
+    end: datetime,
+    *,
+    sums: bool = False,
+    step: timedelta = STEP,
 ) -> dict[Key, float]:
     """What counts, or a histogram's buckets, grew by in (start, end]; the bound is the last key.
 
     With `sums`: what the sum of the observed values grew by.
     """
-    query = asked.queries(step_seconds=300)[1 if sums else 0]
-    answer = source.fetch(query, start=start + STEP, end=end, step=STEP, max_points=2016)
+    query = asked.queries(step_seconds=int(step.total_seconds()))[1 if sums else 0]
+    answer = source.fetch(query, start=start + step, end=end, step=step, max_points=2016)
     frame, _refused = rollups.tidy(answer.frame, asked.columns)
     names = list(asked.columns.values())
     names += [BUCKET_BOUND] if BUCKET_BOUND in frame else []

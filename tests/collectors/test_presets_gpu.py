@@ -145,6 +145,8 @@ def _amd() -> dict[str, Value]:
         # Guests do not see serial numbers.
         f'gpu_gfx_activity{{{TOKYO},pool="mi300",hostname="vm-1",gpu_id="0"}}': flat(40.0),
         f'gpu_gfx_activity{{{TOKYO},pool="mi300",hostname="vm-2",gpu_id="0"}}': flat(20.0),
+        f'gpu_gfx_activity{{{TOKYO},pool="mi300",hostname="vm-2",gpu_id="1",gpu_partition_id="1"}}':
+        flat(0.0),
         # "Not available", as a 16-bit number.
         f'gpu_gfx_activity{{{host},gpu_id="9",serial_number="s3",gpu_partition_id="0"}}':
         flat(65535.0),

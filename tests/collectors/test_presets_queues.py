@@ -298,6 +298,9 @@ def test_admissions_of_two_leaders_in_one_hour_are_added(source: Source) -> None
     # m1: 01:05 … 01:20 = 4. m2: born with 1 at 01:25, then 01:30 … 02:00 = 7.
     assert _hour(source, "admitted_jobs", 1)[("speech", "primary")] == 12.0
     assert _hour(source, "admitted_jobs", 2)[("speech", "primary")] == 12.0
+    # Asked for the hour as a whole, as older ones are: the same.
+    whole = grown(source, question("kueue", "admitted_jobs"), at("01:00"), at("02:00"), step=HOUR)
+    assert whole[("speech", "primary")] == 12.0
 
 
 def test_admissions_during_a_scrape_gap_are_counted_after_it(source: Source) -> None:
