@@ -13,6 +13,7 @@ PROMISED = {
     "gpu_reporting_gpus": ("gauge", {"pool"}),
     "gpu_engine_active_gpus": ("gauge", {"pool", "detail"}),
     "gpu_resident_gpus": ("gauge", {"pool"}),
+    "gpu_fault_gpus": ("gauge", {"pool", "detail"}),
     "gpu_attributed_gpus": ("gauge", {"pool", "project"}),
     "gpu_attributed_active_gpus": ("gauge", {"pool", "project"}),
     "quota_used_gpus": ("gauge", {"pool", "project"}),

@@ -1,4 +1,4 @@
-"""Presets for GPUs and Kubernetes requests, against real servers with their exporters' series.
+"""Presets for GPUs, against real servers with their exporters' series.
 
 The right values are worked out by hand beside each test.
 """
@@ -53,6 +53,26 @@ def _device(
     return {
         f"{names[metric]}{{{labels}}}": cut(value, since=since, until=until)
         for metric, value in given.items()
+    }
+
+
+def _faults() -> dict[str, Value]:
+    """The last XID of three GPUs: its label changes with it."""
+    name = f'DCGM_FI_DEV_XID_ERRORS{{{SCRAPED},pool="faulty",UUID="GPU-'
+    replica = ',prometheus_replica="{}"'
+    series: dict[str, Value] = {
+        # Healthy, then 79 from 02:07 on; 31 from 03:01 on, told once more at 03:30, unseen.
+        f'{name}x1",err_code="0"}}': cut(0.0, until="02:07"),
+        f'{name}x1",err_code="79"}}': cut(79.0, since="02:07", until="03:01"),
+        f'{name}x1",err_code="31"}}': cut(31.0, since="03:01"),
+        # Fallen before anybody looked.
+        f'{name}x2",err_code="48"}}': flat(48.0),
+        f'{name}x3",err_code="0"}}': flat(SENTINEL),
+    }
+    return {
+        line.replace(",err_code", f"{replica.format(which)},err_code"): value
+        for line, value in series.items()
+        for which in "ab"
     }
 
 
@@ -167,57 +187,9 @@ def _nvidia_smi() -> dict[str, Value]:
     }
 
 
-def _kubernetes(region: str, *, by_node: bool = False) -> dict[str, Value]:
-    """With the label `pool` on each series, or `by_node` with it as a label of the node only."""
-    series: dict[str, Value] = {}
-    pools = {"n1": "train", "n2": "serve"}
-
-    def line(name: str, value: Value | float, **labels: str) -> None:
-        if not by_node and labels.get("node") in pools:
-            labels["pool"] = pools[labels["node"]]
-        # Two replicas of kube-state-metrics are scraped, until 02:30.
-        for instance in ("k1", "k2"):
-            said = {"region": region, "instance": instance, **labels}
-            text = ",".join(f'{label}="{value}"' for label, value in said.items())
-            series[f"{name}{{{text}}}"] = cut(value, until="02:30")
-
-    def pod(
-        cluster: str, namespace: str, name: str, node: str, gpus: float, phase: str,
-        *, until: str = "99:00", resource: str = "nvidia_com_gpu",
-    ) -> None:  # fmt: skip
-        of = {"cluster": cluster, "namespace": namespace, "pod": name}
-        line(
-            "kube_pod_container_resource_requests", cut(gpus, until=until),
-            container="main", resource=resource, unit="integer", node=node, **of,
-        )  # fmt: skip
-        for one in ("Pending", "Running", "Succeeded", "Failed", "Unknown"):
-            line("kube_pod_status_phase", cut(float(one == phase), until=until), phase=one, **of)
-
-    pod("c1", "speech", "a", "n1", 8, "Running")
-    pod("c1", "speech", "starts", "n1", 4, "Pending")
-    pod("c1", "speech", "unplaced", "", 8, "Pending")
-    for number in range(3):
-        pod("c1", "speech", f"done-{number}", "n1", 8, "Succeeded")
-    pod("c1", "robotics", "amd", "n2", 2, "Running", resource="amd_com_gpu")
-    pod("c1", "robotics", "cpu", "n2", 64, "Running", resource="cpu")
-    # The same name in another cluster of the region, where it has failed.
-    pod("c2", "speech", "a", "n1", 8, "Failed")
-    pod("c1", "night", "b", "n1", 2, "Running", until="02:00")
-    for cluster, node, gpus, resource in (
-        ("c1", "n1", 16.0, "nvidia_com_gpu"), ("c2", "n1", 8.0, "nvidia_com_gpu"),
-        ("c1", "n2", 8.0, "amd_com_gpu"), ("c1", "n2", 512.0, "cpu"),
-    ):  # fmt: skip
-        where = {"cluster": cluster, "node": node}
-        line("kube_node_status_allocatable", gpus, resource=resource, unit="integer", **where)
-        if by_node:
-            line("kube_node_labels", 1.0, label_pool=pools[node], **where)
-    return series
-
-
 def _history() -> str:
     series = {
-        **_dcgm(), **_dcgm_with_honoured_labels(), **_amd(), **_nvidia_smi(),
-        **_kubernetes("tokyo"), **_kubernetes("nodes", by_node=True),
+        **_dcgm(), **_dcgm_with_honoured_labels(), **_amd(), **_nvidia_smi(), **_faults(),
     }  # fmt: skip
     return openmetrics(series, start=MIDNIGHT, end=MIDNIGHT + 4 * HOUR, every=timedelta(minutes=1))
 
@@ -338,12 +310,27 @@ def test_dcgm_with_honoured_labels_reads_the_work_s_own_namespace(source: Source
     assert ask("gpu_attributed_gpus", "02:10") == {"speech": 0.0, "": 2.0}
 
 
+def test_a_fault_is_told_when_it_is_new_and_not_while_it_lasts(source: Source) -> None:
+    asked = question("dcgm-exporter", "gpu_fault_gpus")
+    told = {
+        clock: _of("faulty", gauge(source, asked, at(clock)))
+        for clock in ("02:05", "02:10", "02:15", "02:55", "03:35")
+    }
+    # 79 is new at 02:10 only, for two replicas of Prometheus too. x2's 48 is never new.
+    assert told["02:10"] == {"79": 1.0, "": 0.0}
+    for clock in ("02:05", "02:15", "02:55", "03:35"):
+        assert told[clock] == {"": 0.0}
+    # 31 comes at 03:01; Prometheus remembers the old code for five minutes more.
+    events = [_of("faulty", gauge(source, asked, at(f"03:{minute:02}"))) for minute in (5, 10)]
+    assert sum(event.get("31", 0.0) for event in events) == 1.0
+
+
 def test_a_scrape_gap_is_no_zero(source: Source) -> None:
     for signal in catalogue.read().of_preset("dcgm-exporter"):
         asked = question("dcgm-exporter", signal)
         # The last sample is of 01:14; at 01:20 it is six minutes old.
         assert [key for key in gauge(source, asked, at("01:20")) if key[0] == "gap"] == []
-        if signal != "gpu_resident_gpus":  # n has no such reading
+        if signal not in ("gpu_resident_gpus", "gpu_fault_gpus"):  # n has no such reading
             before, after = (gauge(source, asked, at(clock)) for clock in ("01:15", "01:30"))
             assert _of("gap", {(*key, ""): value for key, value in before.items()})
             assert before == pytest.approx(after)
@@ -370,25 +357,3 @@ def test_nvidia_smi_is_residency_and_says_so(source: Source) -> None:
         {("l40s",): 1.0}
     )
     assert gauge(source, question(preset, "gpu_reporting_gpus"), at("00:30")) == {("l40s",): 2.0}
-
-
-@pytest.mark.parametrize(
-    ("preset", "region"),
-    [("kube-state-metrics", "tokyo"), ("kube-state-metrics-node-label", "nodes")],
-)
-def test_requests_count_what_is_placed_and_not_over(
-    source: Source, preset: str, region: str
-) -> None:
-    def ask(signal: str, clock: str) -> dict[tuple[str, ...], float]:
-        return gauge(source, question(preset, signal, region=region), at(clock))
-
-    # n1 16 in c1 + 8 in c2; n2 8 of AMD
-    assert ask("gpu_installed_gpus", "00:30") == {("train",): 24.0, ("serve",): 8.0}
-    # speech: a 8 + starts 4; not: without a node, done, failed in c2. robotics: 2 of AMD.
-    wanted = {("train", "speech"): 12.0, ("serve", "robotics"): 2.0, ("train", "night"): 2.0}
-    assert ask("gpu_requested_gpus", "00:30") == wanted
-    # night's pod is gone since 02:00: it has none, and is not unknown.
-    assert ask("gpu_requested_gpus", "02:10") == {**wanted, ("train", "night"): 0.0}
-    # kube-state-metrics is silent since 02:30: nothing is known, and nothing is 0.
-    assert ask("gpu_requested_gpus", "02:40") == {}
-    assert ask("gpu_installed_gpus", "02:40") == {}
