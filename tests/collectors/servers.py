@@ -21,6 +21,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     wait_seconds: float = 0.0
     promise_more: int = 0
+    hangs_up: bool = False
     stall_seconds: float = 0.0
 
 
@@ -47,6 +48,8 @@ def answering(
             seen.append(request)
             said = reply(request)
             sleep(said.wait_seconds)
+            if said.hangs_up:
+                return
             body = said.body.encode()
             try:
                 self.send_response(said.status)
