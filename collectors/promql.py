@@ -15,9 +15,10 @@ def increases(query: str, *, buckets: bool = False) -> str:
 
     Exact where `increase()` extrapolates: the last value of the step less the last one known before
     it, up to a day back, so that a gap in between loses nothing. After a reset the count starts at
-    zero. So it does for a series that is new, if others of its kind were there before: when none
-    was, it may be the memory that is new, and the events old. A bucket is new only with its whole
-    histogram: else it is its bound that is spelled anew.
+    zero: one that the step saw (it was higher within) adds what came before it, one between two
+    scrapes at the step's border does not. So it does for a series that is new, if others of its
+    kind were there before: when none was, it may be the memory that is new, and the events old. A
+    bucket is new only with its whole histogram: else it is its bound that is spelled anew.
     """
 
     def written(found: re.Match[str]) -> str:
@@ -26,9 +27,11 @@ def increases(query: str, *, buckets: bool = False) -> str:
         if buckets:
             last_all, before_all, _most = _over_steps(f'{found[1]}{{{found[2]}, le="+Inf"}}')
             new = f"({new} and ignoring (le) ({last_all} unless {before_all}))"
+        # What a step filters to few series stands first: the server passes over the rest.
         return (
-            f"({last} - {before} >= 0\n"
-            f"or ({last} + {most} - {before} and {last} < {before})\n"
+            f"(clamp_min(({most} > {last}) - {before}, 0) + {last}\n"
+            f"or {last} < {before}\n"
+            f"or {last} - {before}\n"
             f"or ({new} and on () group({before})))"
         )
 
