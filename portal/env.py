@@ -237,6 +237,23 @@ COLLECT_FILL_HOURS = Setting(
     _some,
     "a whole number, 1 or more",
 )
+IMPORT_MAX_MB = Setting(
+    "IMPORT_MAX_MB", "512", "How large an imported file may be, unpacked.", _some, "MB, 1 or more"
+)
+IMPORT_MAX_SAMPLES = Setting(
+    "IMPORT_MAX_SAMPLES",
+    "2000000",
+    "How many samples an imported file may hold.",
+    _some,
+    "a whole number, 1 or more",
+)
+IMPORT_MAX_DAYS = Setting(
+    "IMPORT_MAX_DAYS",
+    "730",
+    "How far back the samples of an imported file may lie.",
+    _some,
+    "a whole number, 1 or more",
+)
 REPORT_TIMEZONE = Setting(
     "SEKISHO_REPORT_TIMEZONE",
     "Asia/Tokyo",

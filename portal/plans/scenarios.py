@@ -51,7 +51,7 @@ from portal.policy.models import (
     TenantWeight,
 )
 from portal.policy.models.in_force import InForce
-from portal.telemetry.models import ImportBatch, JobRecord
+from portal.telemetry.models import ImportBatch, ImportKind, JobRecord
 from portal.tenants.models import Project, Tenant
 
 IN_FORCE = "What is in force"
@@ -238,7 +238,7 @@ def thaw_mapping(mapping: dict[str, Any], frozen_jobs: bytes) -> dict[str, Any]:
 
 def _observed_window(until: datetime, days: int) -> tuple[datetime, datetime]:
     zone = ZoneInfo(settings.REPORT_TIMEZONE)
-    last = ImportBatch.objects.order_by("-known_until").first()
+    last = ImportBatch.objects.filter(kind=ImportKind.JOBS).order_by("-known_until").first()
     end = _midnight(min(until, last.known_until) if last else until, zone)
     start = _midnight(end - days * DAY + timedelta(hours=12), zone)
     first = JobRecord.objects.filter(submit_at__lt=end).order_by("submit_at").first()

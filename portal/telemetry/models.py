@@ -326,21 +326,44 @@ class Doubt(models.Model):
         return f"{self.region} {self.kind} {self.subject}".rstrip()
 
 
-class ImportBatch(models.Model):
-    """One import of job records: where they came from, and until when they tell the truth."""
+class ImportKind(models.TextChoices):
+    """What an import brought."""
 
+    JOBS = "jobs", _("job records")
+    ROLLUPS = "rollups", _("signals")
+
+
+class ImportBatch(models.Model):
+    """One import: where it came from, what was wrong with it, and until when it tells the truth.
+
+    What came with it carries its key, so that it can be undone as one. `digest` is the SHA-256 of
+    the file, where there was one; `problems` holds the first ones, `problems_count` all.
+    """
+
+    kind = models.CharField(max_length=16, choices=ImportKind.choices, default=ImportKind.JOBS)
+    region = models.ForeignKey(
+        Region, on_delete=models.PROTECT, related_name="imports", null=True, blank=True
+    )
     source = models.CharField(max_length=63)
     note = models.CharField(max_length=200, blank=True)
+    digest = models.CharField(max_length=64, blank=True)
     imported_at = models.DateTimeField()
     known_until = models.DateTimeField()
+    undone_at = models.DateTimeField(null=True, blank=True)
     rows = models.PositiveIntegerField(default=0)
     problems = models.JSONField(default=list)
+    problems_count = models.PositiveIntegerField(default=0)
 
     class Meta:
         verbose_name_plural = "import batches"
 
     def __str__(self) -> str:
         return f"{self.source} {self.imported_at:%Y-%m-%d %H:%M}"
+
+    @property
+    def version(self) -> str:
+        """The version that its rollups carry."""
+        return f"import-{self.pk}"
 
 
 class JobState(models.TextChoices):

@@ -14,7 +14,7 @@ from django.db.models import Max, Q
 from portal.fleet.models import Pool
 from portal.telemetry.histograms import interval, is_more_than, quantile, share_within
 from portal.telemetry.measured import days, hours, latest, steps
-from portal.telemetry.models import AttemptRecord, ImportBatch, JobRecord
+from portal.telemetry.models import AttemptRecord, ImportBatch, ImportKind, JobRecord
 from portal.telemetry.quality import coverage, freshness
 from portal.telemetry.versions import changes
 
@@ -110,7 +110,8 @@ def attempts(
 
 def known_until() -> datetime | None:
     """Until when the job records tell the truth; None when there are none."""
-    newest: datetime | None = ImportBatch.objects.aggregate(Max("known_until"))["known_until__max"]
+    batches = ImportBatch.objects.filter(kind=ImportKind.JOBS)
+    newest: datetime | None = batches.aggregate(Max("known_until"))["known_until__max"]
     return newest
 
 

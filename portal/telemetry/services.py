@@ -1,4 +1,4 @@
-"""Writes what schedulers recorded about jobs: the only way in for job records."""
+"""Writes what was imported: job records, whose only way in this is, and the undoing of signals."""
 
 from __future__ import annotations
 
@@ -9,11 +9,23 @@ from typing import Any, TypedDict
 import pandas as pd
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Field, Model
+from django.db.models import Exists, Field, Model, OuterRef
 
-from portal.telemetry.models import AttemptRecord, ImportBatch, JobRecord
+from portal.telemetry.models import (
+    AttemptRecord,
+    DayRollup,
+    HourCoverage,
+    HourRollup,
+    ImportBatch,
+    ImportKind,
+    JobRecord,
+    Series,
+    StepRollup,
+    Watermark,
+)
 
 CHUNK = 500
+LEVELS: tuple[type[StepRollup | HourRollup | DayRollup], ...] = (StepRollup, HourRollup, DayRollup)
 EMPTY: tuple[object, ...] = (None, "", [])
 
 
@@ -80,6 +92,50 @@ def record_jobs(
         batch.problems = problems
         batch.save(update_fields=["rows", "problems"])
     return batch
+
+
+def undo_rollups(batch: ImportBatch, *, now: datetime) -> int:
+    """Takes back the signals that one import brought, as if it had never been; gives the rows.
+
+    What was collected, or imported otherwise, stays as it is. The batch stays too, and says when it
+    was undone. Raises ValueError when it brought no signals, or was undone before.
+    """
+    if batch.kind != ImportKind.ROLLUPS:
+        raise ValueError(f"Import {batch.pk} brought {batch.get_kind_display()}, no signals.")
+    with transaction.atomic():
+        held = ImportBatch.objects.select_for_update().get(pk=batch.pk)
+        if held.undone_at is not None:
+            raise ValueError(
+                f"Import {batch.pk} was undone at {held.undone_at:%Y-%m-%d %H:%M} UTC."
+            )
+        mine = {"series__region": held.region, "version": held.version}
+        hours = HourRollup.objects.filter(**mine)
+        touched = set(hours.values_list("series__signal", "hour").distinct())
+        lines = set(hours.values_list("series_id", flat=True))
+        gone = sum(level.objects.filter(**mine).delete()[0] for level in LEVELS)
+        _forget_coverage(held, touched)
+        unused = Series.objects.filter(pk__in=lines)
+        for level in LEVELS:
+            unused = unused.filter(~Exists(level.objects.filter(series=OuterRef("pk"))))
+        unused.delete()
+        Watermark.objects.filter(region=held.region, version=held.version).delete()
+        held.undone_at = now
+        held.save(update_fields=["undone_at"])
+    return gone
+
+
+def _forget_coverage(batch: ImportBatch, touched: set[tuple[str, datetime]]) -> None:
+    """Hours of which nothing is left were not collected: they say nothing came, not that it did."""
+    for signal in sorted({signal for signal, _hour in touched}):
+        hours = {hour for name, hour in touched if name == signal}
+        left = set(
+            HourRollup.objects.filter(
+                series__region=batch.region, series__signal=signal, hour__in=hours
+            ).values_list("hour", flat=True)
+        )
+        HourCoverage.objects.filter(
+            region=batch.region, signal=signal, hour__in=hours - left
+        ).delete()
 
 
 def _sound_jobs(
