@@ -60,6 +60,21 @@ table with `kind`, `unit`, `columns`, `meaning`, `trap`. `manage.py collect` lis
 is wrong in the file, ends with status 2 and writes nothing. A changed query has another version;
 figures of the old one are kept, and where an hour has both, the newer counts.
 
+## What presets need
+
+- **A pool on each GPU.** Exporters know hosts, not pools: put the label `pool` on their targets
+  (`relabel_configs`), from a label of the node or from the host's name. kube-state-metrics is one
+  target for all nodes: relabel its metrics, or take `kube-state-metrics-node-label`.
+- **The region as a label of the targets**, or a `selector` of the site's own: external labels are
+  not there when a Prometheus is asked itself.
+- **A scrape at least every four minutes**: after five, Prometheus forgets a value.
+- **dcgm-exporter**: `dcgm-exporter-honor-labels` where it is scraped with `honorLabels: true`. Both
+  spellings of the host (`Hostname`, `hostname`) do.
+- **Kueue**: the preset of its version; `metrics.enableClusterQueueResources` for quotas; for lanes
+  of what waits, the feature gate `CustomMetricLabels` with a label `lane` (from 0.17 on).
+- **Copies** (replicas of Prometheus or of an exporter) need no care: each device, queue and process
+  is counted once.
+
 ## The contract for trainers
 
 A trainer that publishes these metrics, with the labels `region`, `pool`, `tenant`, `lane` and
