@@ -59,6 +59,7 @@ class Collected:
     last_success_at: datetime | None
     failed_in_a_row: int
     signals: list[SignalRow]
+    silent: list[str]
     doubts: list[str]
     runs: list[CollectionRun]
     coverage: float | None
@@ -78,13 +79,21 @@ def page(*, now: datetime, most: int) -> list[Collected]:
                 region.local_name,
                 one.last_success_at if one else None,
                 one.failed_in_a_row if one else 0,
-                [_row(signal, since, zone) for signal in one.signals] if one else [],
+                [_row(signal, since, zone) for signal in one.signals if not _silent(signal)]
+                if one
+                else [],
+                [signal.signal for signal in one.signals if _silent(signal)] if one else [],
                 [_said(doubt, zone) for doubt in one.doubts] if one else [],
                 selectors.last_runs(region=region, most=most),
                 one.coverage_ratio if one else None,
             )
         )
     return found
+
+
+def _silent(signal: SignalCondition) -> bool:
+    """Asked for, and never anything came: most clusters do not have every exporter."""
+    return signal.state == "never" and not signal.observed_steps and not signal.error_kind
 
 
 def _row(signal: SignalCondition, since: datetime, zone: ZoneInfo) -> SignalRow:
@@ -132,8 +141,6 @@ def todo(state: str, error_kind: str) -> str:
     """What to do about a signal, in a sentence; "" when nothing is to be done."""
     if error_kind:
         return FAILED.get(error_kind, _failed_somehow)()
-    if state == "never":
-        return gettext("This cluster may not export it: check the exporter, or the catalogue.")
     if state in {"stale", "late"}:
         return gettext("Check that the collector runs and that Prometheus still scrapes this.")
     return ""

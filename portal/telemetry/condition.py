@@ -65,8 +65,9 @@ class SignalCondition:
 
     `lag_seconds` is how far collecting is behind now; `age_seconds` how old the newest sample is.
     `coverage_ratio` (0-1) is the share of five-minute steps with a sample since `since`, counted
-    from the signal's first hour there. `owed_seconds` is how much time could not be fetched yet and
-    is asked again. `error_kind` and `error` are those of the newest fetch.
+    from the signal's first hour there; None of a signal that never came. `owed_seconds` is how much
+    time could not be fetched yet and is asked again. `error_kind` and `error` are those of the
+    newest fetch.
     """
 
     region: str
@@ -143,7 +144,8 @@ def condition(*, now: datetime, since: datetime) -> dict[str, RegionCondition]:
                 age_seconds=age,
                 lag_seconds=None if until is None else max((now - until).total_seconds(), 0.0),
                 state=state_of_age(age),
-                coverage_ratio=observed / due if due else None,
+                # Of what never came nobody knows whether there is anything to come.
+                coverage_ratio=observed / due if due and (observed or sample) else None,
                 observed_steps=observed,
                 due_steps=due,
                 gauge=any(hour.gauge for hour in came.values()),

@@ -17,6 +17,7 @@ from portal.telemetry.models import (
     HourCoverage,
     RunState,
     SignalFetch,
+    Watermark,
 )
 from tests.worlds import World
 
@@ -132,3 +133,24 @@ def test_the_strip_has_no_inline_style(ben: User, signed_in: SignedIn) -> None:
     page = signed_in(ben).get("/collection/").content.decode()
     assert 'aria-label="4 gaps, 4 h"' in page
     assert not re.search(r"<(svg|rect)[^>]* style=", page)
+
+
+def test_signals_that_never_came_are_named_apart(
+    world: World, now: datetime, ben: User, signed_in: SignedIn
+) -> None:
+    newest = now.replace(minute=0, second=0) - HOUR
+    came(world, newest, 0)
+    HourCoverage.objects.create(
+        region=world.regions["tokyo"], signal="wait_seconds", hour=newest, observed=12,
+        expected=12, series=3,
+    )  # fmt: skip
+    Watermark.objects.create(
+        region=world.regions["tokyo"], signal="wait_seconds", version="v", collected_until=now,
+        last_sample_at=now,
+    )  # fmt: skip
+    place = collecting.page(now=now, most=3)[0]
+    assert [row.now.signal for row in place.signals] == ["wait_seconds"]
+    assert place.silent == ["pending_jobs"]
+    page = signed_in(ben).get("/collection/").content.decode()
+    assert "1 signal never came" in page
+    assert "manage.py probe tokyo" in page
