@@ -6,6 +6,7 @@ Prometheus counts them. Pure: works in a notebook.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
@@ -31,13 +32,25 @@ def bound(text: str) -> str:
 
 
 def added(many: Iterable[Mapping[str, float] | None]) -> dict[str, float] | None:
-    """The buckets of several hours or series as one; None when none of them has any."""
+    """The buckets of several hours or series as one; None when none of them has any.
+
+    Only bounds that all parts with events have: under a bound that one part does not know, nobody
+    knows how many of its events fell. So a week in which an exporter got finer buckets is read by
+    the coarser ones.
+    """
+    parts = [buckets for buckets in many if buckets]
+    telling = [part for part in parts if any(part.values())] or parts
+    if not telling:
+        return None
     total: dict[str, float] = {}
-    for buckets in many:
-        for text, events in (buckets or {}).items():
+    known: Counter[str] = Counter()
+    for part in telling:
+        known.update({bound(text) for text in part})
+        for text, events in part.items():
             key = bound(text)
             total[key] = total.get(key, 0.0) + events
-    return dict(sorted(total.items(), key=lambda item: float(item[0]))) or None
+    common = [text for text in total if known[text] == len(telling)]
+    return {text: total[text] for text in sorted(common, key=float)} or None
 
 
 def quantile(buckets: Mapping[str, float] | None, q: float) -> float | None:
@@ -54,7 +67,6 @@ def interval(buckets: Mapping[str, float] | None, q: float) -> Interval | None:
     """The bucket in which the quantile lies: what interpolating may be wrong by; None as there.
 
     Between its bounds nothing is known: a p95 of 15 in a bucket from 10 to 20 is one of 10 to 20.
-    Sure as long as all buckets that were added up have the same bounds.
     """
     found = _find(buckets, q)
     return None if found is None else found[2]

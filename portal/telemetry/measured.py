@@ -16,7 +16,7 @@ from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import NullIf
 
 from portal.telemetry import versions
-from portal.telemetry.histograms import bound
+from portal.telemetry.histograms import TOP, bound
 from portal.telemetry.models import DayRollup, HourRollup, Rollup, Series, StepRollup
 
 LABELS = {
@@ -293,9 +293,12 @@ def _added_by(frame: pd.DataFrame, keys: list[str]) -> pd.Series[Any]:
     bounds: list[str] = [bound(str(name)) for name in wide.columns]
     wide = wide.T.groupby(bounds, sort=False).sum(min_count=1).T
     wide = wide[sorted(set(bounds), key=lambda text: float(str(text)))]
-    sums = wide.groupby(
-        [frame[key].reset_index(drop=True) for key in keys], sort=True, dropna=False
-    ).sum(min_count=1)
+    telling = wide[TOP].to_numpy() > 0
+    grouped = wide[telling].groupby(
+        [frame[key].reset_index(drop=True)[telling] for key in keys], sort=True, dropna=False
+    )
+    # A bound that one of the parts does not have is none of the whole.
+    sums = grouped.sum(min_count=1).where(grouped.count().eq(grouped.size(), axis=0))
     return pd.Series(
         [
             {name: value for name, value in zip(sums.columns, row, strict=True) if value == value}

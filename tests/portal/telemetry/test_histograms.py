@@ -72,3 +72,15 @@ def test_the_share_within_a_bound_is_exact() -> None:
 def test_a_share_above_one_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a share"):
         quantile(TEN, 95)
+
+
+def test_only_bounds_that_all_parts_have_are_kept() -> None:
+    coarse = {"10240": 5.0, "+Inf": 7.0}
+    fine = {"10240.0": 5.0, "20480": 6.0, "40960": 7.0, "+Inf": 7.0}
+    # Of 14 events 10 lie within 10,240 s; of the coarse part's 2 beyond nobody knows how far.
+    assert added([coarse, fine]) == {"10240": 10.0, "+Inf": 14.0}
+    # A part without events tells nothing of bounds.
+    assert added([{"10": 0.0, "+Inf": 0.0}, fine]) == {
+        "10240": 5.0, "20480": 6.0, "40960": 7.0, "+Inf": 7.0,
+    }  # fmt: skip
+    assert added([{"10": 0.0, "+Inf": 0.0}]) == {"10": 0.0, "+Inf": 0.0}

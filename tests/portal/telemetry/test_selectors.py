@@ -220,3 +220,15 @@ def test_job_records_can_be_read_with_only_the_columns_asked_for(world: worlds.W
     attempts = selectors.attempts(start=HOUR, end=NOW, columns=["job_id", "lost_gpu_seconds"])
     assert list(jobs.columns) == ["job_id", "submit_at"]
     assert list(attempts.columns) == ["job_id", "lost_gpu_seconds"]
+
+
+def test_hours_of_two_sets_of_bounds_keep_the_bounds_they_share(world: worlds.World) -> None:
+    of = {"project": "speech", "lane": "primary"}
+    coarse = series(world.regions["tokyo"], "wait_seconds", **of)
+    fine = series(world.regions["osaka"], "wait_seconds", **of)
+    histogram_hour(coarse, HOUR, {"10240": 5.0, "+Inf": 7.0}, 90_000)
+    histogram_hour(fine, HOUR, {"10240": 5.0, "20480": 6.0, "+Inf": 7.0}, 60_000)
+    found = selectors.hours(signal="wait_seconds", start=HOUR, end=HOUR + ONE, by=["project"])
+    assert found["buckets"].iloc[0] == {"10240": 10.0, "+Inf": 14.0}
+    apart = selectors.hours(signal="wait_seconds", start=HOUR, end=HOUR + ONE, by=["region"])
+    assert apart["buckets"].iloc[0] == {"10240": 5.0, "20480": 6.0, "+Inf": 7.0}
