@@ -111,9 +111,11 @@ def source() -> Iterator[Source]:
         made.close()
 
 
-def counted(source: Source, preset: str, signal: str, **more: bool) -> dict[tuple[str, ...], float]:
+def counted(
+    source: Source, preset: str, signal: str, *, sums: bool = False
+) -> dict[tuple[str, ...], float]:
     """What grew from 00:00 to 01:00."""
-    return grown(source, question(preset, signal), MIDNIGHT, MIDNIGHT + HOUR, **more)
+    return grown(source, question(preset, signal), MIDNIGHT, MIDNIGHT + HOUR, sums=sums)
 
 
 def test_nfs_writes_and_commits_are_added_up_over_nodes_and_a_new_mount(source: Source) -> None:
