@@ -225,15 +225,17 @@ def _as_buckets(
     number: Numbers,
     groups: int,
 ) -> list[dict[str, float]]:
-    """The events by bound of each group, bounds in their order."""
+    """The events by bound of each group, bounds in their order: those that all its parts have."""
     texts = [str(text) for text in bounds.cat.categories]
     order = sorted(range(len(texts)), key=lambda code: float(texts[code]))
     place = np.empty(len(texts), dtype=np.intp)
     place[order] = np.arange(len(texts))
     column = place[bounds.cat.codes.to_numpy()]
-    wide, there = np.zeros((groups, len(texts))), np.zeros((groups, len(texts)), dtype=bool)
+    wide, parts = np.zeros((groups, len(texts))), np.zeros((groups, len(texts)), dtype=np.intp)
     np.add.at(wide, (number, column), events.to_numpy(dtype="float64"))
-    there[number, column] = True
+    np.add.at(parts, (number, column), 1)
+    # Under a bound that one part does not know, nobody knows how many of its events fell.
+    there = parts == parts.max(axis=1, keepdims=True, initial=1)
     names = [texts[code] for code in order]
     if there.all():
         return [dict(zip(names, row, strict=True)) for row in wide.tolist()]
@@ -249,7 +251,12 @@ def _added(frame: pd.DataFrame, number: Numbers, groups: int) -> list[dict[str, 
     has = np.array([isinstance(one, dict) for one in frame["buckets"]])
     if not has.any():
         return found
-    rows = [one for one in frame["buckets"] if isinstance(one, dict)]
+    # Parts without events tell nothing, and so lack no bound; unless there are no others.
+    counts = frame["count"].to_numpy(dtype="float64")
+    most = np.zeros(groups)
+    np.maximum.at(most, number[has], counts[has])
+    has &= (counts > 0) | (most[number] == 0)
+    rows = list(frame["buckets"][has])
     lengths = [len(row) for row in rows]
     bounds = pd.Series([text for row in rows for text in row], dtype=object).astype("category")
     events = pd.Series([events for row in rows for events in row.values()], dtype="float64")

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import connection
 
 from collectors import rollups
+from collectors.rolling import Level, on_conflict, roll
 from portal.fleet.models import Region
 from portal.telemetry.models import (
     DayRollup,
@@ -29,7 +30,8 @@ from portal.telemetry.models import (
 )
 
 COLUMNS = ("pool", "project", "lane", "storage", "detail")
-INSTANT: dict[type[Rollup], str] = {StepRollup: "at", HourRollup: "hour", DayRollup: "day"}
+STEPS, HOURS, DAYS = Level(StepRollup, "at"), Level(HourRollup, "hour"), Level(DayRollup, "day")
+LEVELS = {level.model: level for level in (STEPS, HOURS, DAYS)}
 # Enough that a statement costs nothing, few enough that its text stays within some megabytes.
 CHUNK = 10_000
 SQLITE_CHUNK = 500
@@ -38,6 +40,7 @@ _TYPES = {
     "buckets": "text", "last_value": "float8", "last_at": "timestamptz", "observed": "int2",
     "expected": "int2", "quality": "text",
 }  # fmt: skip
+FIGURES = ["sum_value", "count", "min_value", "max_value", "last_value", "observed"]
 _CASTS = {"buckets": "::jsonb"}
 
 
@@ -106,22 +109,18 @@ def upsert(level: type[Rollup], rows: pd.DataFrame, *, version: str) -> int:
     """
     if rows.empty:
         return 0
-    instant = INSTANT[level]
+    instant = LEVELS[level].instant
     rows = rows.sort_values(["series", instant], kind="stable")
     if connection.vendor != "postgresql":
         return _upsert_objects(level, rows, version=version)
-    table = connection.ops.quote_name(level._meta.db_table)  # noqa: SLF001
     measured = ", ".join(_TYPES)
     sql = (
-        f"INSERT INTO {table} AS old (series_id, {instant}, version, {measured}) "  # noqa: S608 - own names
+        f"INSERT INTO {LEVELS[level].table} AS old (series_id, {instant}, version, {measured}) "  # noqa: S608 - own names
         f"SELECT s, i, %s, {', '.join(name + _CASTS.get(name, '') for name in _TYPES)} "
         f"FROM unnest(%s::int8[], %s::timestamptz[], "
         f"{', '.join(f'%s::{kind}[]' for kind in _TYPES.values())}) "
         f"AS new (s, i, {measured}) "
-        f"ON CONFLICT (series_id, {instant}, version) DO UPDATE "
-        f"SET {', '.join(f'{name} = excluded.{name}' for name in _TYPES)} "
-        f"WHERE ({', '.join(f'old.{name}' for name in _TYPES)}) IS DISTINCT FROM "
-        f"({', '.join(f'excluded.{name}' for name in _TYPES)})"
+        f"{on_conflict(LEVELS[level])}"
     )
     changed = 0
     with connection.cursor() as cursor:
@@ -143,7 +142,7 @@ def stored(
     end: datetime,
 ) -> pd.DataFrame:
     """The rows of a signal and version in [start, end), as they would be given to `upsert`."""
-    instant = INSTANT[level]
+    instant = LEVELS[level].instant
     names = [instant, *rollups.MEASURED, "quality"]
     found = level._default_manager.filter(  # noqa: SLF001
         series__region=region, series__signal=signal, version=version,
@@ -157,6 +156,22 @@ def stored(
     return frame
 
 
+def figures(*, region: Region, signal: str, version: str, hour: datetime) -> pd.DataFrame:
+    """What tells whether an hour is the same: FIGURES and quality, one row a line by its key."""
+    found = HourRollup.objects.filter(
+        series__region=region, series__signal=signal, version=version, hour=hour
+    ).values_list("series_id", *FIGURES, "quality")
+    frame = pd.DataFrame.from_records(list(found), columns=["series", *FIGURES, "quality"])
+    frame[FIGURES] = frame[FIGURES].astype("float64")
+    return frame.set_index("series")
+
+
+def renew_hours(*, region: Region, signal: str, version: str, hours: Iterable[datetime]) -> int:
+    """Makes the hours anew from all their steps; gives the rows changed."""
+    of = Of(region=region, signal=signal, version=version)
+    return sum(_renew(STEPS, HOURS, of, hour, hour + rollups.HOUR) for hour in sorted(hours))
+
+
 def renew_days(
     *, region: Region, signal: str, version: str, hours: Iterable[datetime], until: datetime
 ) -> int:
@@ -164,23 +179,19 @@ def renew_days(
 
     A day that is under way has no row: it would have to be made of all its hours every time.
     """
-    zone = ZoneInfo(settings.REPORT_TIMEZONE)
-    changed = 0
-    for day, end in rollups.days_of(hours, zone):
-        if end > until:
-            continue
-        found = stored(
-            HourRollup, region=region, signal=signal, version=version, start=day, end=end
-        )
-        found["day"] = pd.Timestamp(day)
-        made = rollups.rolled(
-            found,
-            at="hour",
-            into="day",
-            expected=rollups.EXPECTED * int((end - day) / rollups.HOUR),
-        )
-        changed += upsert(DayRollup, made, version=version)
-    return changed
+    of, zone = Of(region=region, signal=signal, version=version), ZoneInfo(settings.REPORT_TIMEZONE)
+    days = rollups.days_of(hours, zone)
+    return sum(_renew(HOURS, DAYS, of, day, end) for day, end in days if end <= until)
+
+
+def _renew(finer: Level, coarser: Level, of: Of, start: datetime, end: datetime) -> int:
+    expected = (end - start) // rollups.STEP
+    if connection.vendor == "postgresql":
+        return roll(finer, coarser, **of, start=start, end=end, expected=expected)
+    found = stored(finer.model, **of, start=start, end=end)
+    found[coarser.instant] = pd.Timestamp(start)
+    made = rollups.rolled(found, at=finer.instant, into=coarser.instant, expected=expected)
+    return upsert(coarser.model, made, version=of["version"])
 
 
 def _distinct(
@@ -231,7 +242,7 @@ def _plain(column: pd.Series[Any]) -> list[Any]:
 
 
 def _upsert_objects(level: type[Rollup], rows: pd.DataFrame, *, version: str) -> int:
-    instant = INSTANT[level]
+    instant = LEVELS[level].instant
     columns = {"series_id": _plain(rows["series"]), instant: _plain(rows[instant])}
     columns |= {name: _plain(_column(rows, name)) for name in _TYPES}
     made = [

@@ -106,3 +106,25 @@ def test_a_day_is_made_of_its_hours_once_it_is_over(world: worlds.World) -> None
         12 * 276.0, 288.0, 0.0, 23.0, 23.0, hours[23] + 11 * rollups.STEP, 288,
     ]  # fmt: skip
     assert (day.day, day.expected) == (MIDNIGHT, 288)
+
+
+def test_a_day_whose_buckets_became_finer_is_read_by_the_bounds_that_all_hours_have(
+    world: worlds.World,
+) -> None:
+    region = world.regions["tokyo"]
+    (key,) = storing.Lines(region).keys("wait_seconds", pd.DataFrame({"lane": ["primary"]}))
+    rows = _rows(key, "hour", [(MIDNIGHT + n * HOUR, 1.0) for n in range(3)])
+    rows[["min_value", "max_value", "last_value"]] = float("nan")
+    rows["last_at"] = pd.Series([pd.NaT] * 3, dtype="datetime64[us, UTC]")
+    rows["count"] = [3.0, 4.0, 0.0]
+    # From the second hour on there is a bound of 20; the third, without events, lacks it again.
+    rows["buckets"] = pd.Series(
+        [{"10": 1.0, "+Inf": 3.0}, {"10": 1.0, "20": 3.0, "+Inf": 4.0}, {"+Inf": 0.0}], dtype=object
+    )
+    storing.upsert(HourRollup, rows, version="v")
+    storing.renew_days(
+        region=region, signal="wait_seconds", version="v", hours=[MIDNIGHT],
+        until=MIDNIGHT + 24 * HOUR,
+    )  # fmt: skip
+    # At or below 10: 1 + 1; at or below 20 nobody knows of the first hour; 3 + 4 in all.
+    assert DayRollup.objects.get().buckets == {"10": 2.0, "+Inf": 7.0}
