@@ -93,13 +93,14 @@ class _Trouble:
         for number, event in enumerate(self.events):
             self._site.set_clock(INSTANTS[min(number, len(INSTANTS) - 1)])
             begun = self._site.proxy.requests
-            some = self._draw.randint(1, 12)
+            # A run asks at least once for each signal: it is its middle that is meant.
+            some = self._draw.randint(1, SIGNALS - 2)
             wait_until(
                 lambda begun=begun, some=some: self._site.proxy.requests >= begun + some,  # type: ignore[misc]
                 seconds=20, step_seconds=0.002,
             )  # fmt: skip
             # Now Prometheus is asked: what comes is parsed and stored in about so long.
-            time.sleep(self._draw.uniform(0, 0.08))
+            time.sleep(self._draw.uniform(0, 0.05))
             event()
 
     def _kill_collecting(self) -> None:

@@ -11,7 +11,9 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 ]["contracts"]
 COLLECTORS_MAY_KNOW = {"fleet", "telemetry", "env"}
 # Not slices: the frame that Django needs. They know the slices; no slice knows them.
-FRAME = {"settings", "urls", "wsgi", "celery", "checks", "apps", "version", "health", "locale"}
+FRAME = {
+    "settings", "urls", "wsgi", "celery", "checks", "apps", "version", "health", "metrics", "locale",
+}  # fmt: skip
 
 
 def portal_modules() -> set[str]:
