@@ -12,7 +12,8 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 COLLECTORS_MAY_KNOW = {"fleet", "telemetry", "env"}
 # Not slices: the frame that Django needs. They know the slices; no slice knows them.
 FRAME = {
-    "settings", "urls", "wsgi", "celery", "checks", "apps", "version", "health", "metrics", "locale",
+    "settings", "urls", "wsgi", "celery", "checks", "apps", "version", "health", "metrics",
+    "locale",
 }  # fmt: skip
 
 
