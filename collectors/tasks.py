@@ -7,7 +7,7 @@ from celery import Task, shared_task
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from collectors import asking, claims, ingest
+from collectors import asking, claims, ingest, retention
 from portal.fleet.models import Region
 
 logger = logging.getLogger(__name__)
@@ -60,5 +60,7 @@ def collect_region(self: "Task[..., None]", name: str, due_at: str | None = None
 
 @shared_task(name="collectors.prune")
 def prune() -> None:
-    """Forgets how the collections of long ago went."""
-    logger.info("%d old collections forgotten", ingest.prune(now=timezone.now()))
+    """Forgets how the collections of long ago went, and rollups that are kept no longer."""
+    now = timezone.now()
+    logger.info("%d old collections forgotten", ingest.prune(now=now))
+    logger.info("Old rollups deleted: %s", retention.prune(now=now))

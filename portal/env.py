@@ -56,6 +56,10 @@ def _some(value: str) -> int:
     return number
 
 
+def _for_days(value: str) -> int | None:
+    return _some(value) if value.strip() else None
+
+
 def _seconds(value: str) -> float:
     number = float(value)
     if not 0 < number < 1e6:
@@ -75,6 +79,7 @@ FLAG = "1 or 0"
 SECONDS = "a number of seconds above 0"
 WHOLE = "a whole number, 0 or more"
 NAMES = "names separated by commas"
+DAYS_OR_EVER = "a whole number of days, 1 or more, or nothing: for ever"
 
 DEBUG = Setting(
     "SEKISHO_DEBUG", "0", "Show tracebacks in the browser. Never in production.", _flag, FLAG
@@ -237,6 +242,20 @@ COLLECT_FILL_HOURS = Setting(
     _some,
     "a whole number, 1 or more",
 )
+KEEP_STEPS_DAYS = Setting(
+    "KEEP_STEPS_DAYS",
+    "30",
+    "How long what was collected is kept in steps of five minutes.",
+    _for_days,
+    DAYS_OR_EVER,
+)
+KEEP_HOURS_DAYS = Setting(
+    "KEEP_HOURS_DAYS", "730", "How long it is kept by the hour.", _for_days, DAYS_OR_EVER
+)
+KEEP_DAYS_DAYS = Setting(
+    "KEEP_DAYS_DAYS", "", "How long it is kept by the day. Empty: for ever.", _for_days,
+    DAYS_OR_EVER,
+)  # fmt: skip
 IMPORT_MAX_MB = Setting(
     "IMPORT_MAX_MB", "512", "How large an imported file may be, unpacked.", _some, "MB, 1 or more"
 )

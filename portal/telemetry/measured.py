@@ -92,7 +92,7 @@ def steps(
 ) -> pd.DataFrame:
     """The five-minute steps of a signal in [start, end): as `hours`, with `at` for the hour.
 
-    They are kept for some weeks (SEKISHO_KEEP_STEPS_DAYS), and of what was fetched late, or brought
+    They are kept for some weeks (KEEP_STEPS_DAYS), and of what was fetched late, or brought
     by an import, there may be none.
     """
     _check(by)
