@@ -18,6 +18,9 @@ from collectors.rollups import HOUR, STEP
 from collectors.source import Source
 from portal.telemetry.models import HourCoverage, HourRollup, Quality, SignalFetch, StepRollup
 
+# A day of steps at a time: a week of a large region takes a server longer than one request may.
+MOST_POINTS = 288
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -53,7 +56,7 @@ class Fetch:
         self._question = question
         self._source = source
         self._lines = lines
-        self._max_points = max_points
+        self._max_points = min(max_points, MOST_POINTS)
         self._now = now
         self._of = storing.Of(region=row.run.region, signal=question.name, version=question.version)
 
