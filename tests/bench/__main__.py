@@ -32,6 +32,7 @@ from portal.demo import services as demo  # noqa: E402
 from portal.demo import story  # noqa: E402
 from portal.telemetry.models import HourRollup  # noqa: E402
 from portal.version import VERSION  # noqa: E402
+from tests.bench.collection import lines as collection_lines  # noqa: E402
 from tests.bench.engine import lines as engine_lines  # noqa: E402
 from tests.bench.source import lines as source_lines  # noqa: E402
 from tests.conftest import ROOT  # noqa: E402
@@ -147,6 +148,8 @@ def main() -> int:
     call_command("migrate", verbosity=0, skip_checks=True)
     speed = [Measured(*line) for line in (*engine_lines(), *source_lines())]
     measured = [*speed, engine(), seeding(), *(page(path) for path in PAGES)]
+    # Last: its regions would stand on the pages.
+    measured += [Measured(*line) for line in collection_lines()]
     text = written(measured)
     PAGE.write_text(text, encoding="utf-8")
     sys.stdout.write(text)
