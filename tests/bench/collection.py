@@ -70,7 +70,10 @@ def lines() -> Iterator[Line]:
             Region.objects.create(name=name, label=name, label_ja=name)
         # Samples lie an hour apart where only whole hours are asked for.
         with running(text, flags=["--query.lookback-delta=70m"]) as url:
-            env = os.environ | {"PROMETHEUS_URL": url, "COLLECT_CATALOGUE": str(site)}
+            env = os.environ | {
+                "PROMETHEUS_URL": url, "COLLECT_CATALOGUE": str(site),
+                "PROMETHEUS_READ_SECONDS": "120",
+            }  # fmt: skip
             yield five_minutes(names[-1], hour, env)
             yield the_hour_turns(names[-1], hour, env)
             yield back_fill(names[-2], hour, env)
@@ -112,15 +115,14 @@ def bulk() -> Line:
 
 def five_minutes(region: str, hour: datetime, env: dict[str, str]) -> Line:
     """One scheduled collection, at the end of its hour, when most of it is read again."""
-    _worker(env, [region], now=_after(hour, 50), since=hour)
+    _worker(env, [region], now=_after(hour, 50), since=hour - 3 * HOUR)
     done = _worker(env, [region], now=_after(hour, 55))
     return _line("collection of five minutes", done, f"{done['series']:,} series of Prometheus;")
 
 
 def the_hour_turns(region: str, hour: datetime, env: dict[str, str]) -> Line:
     """The collection that reads late data again."""
-    _worker(env, [region], now=_after(hour, 60))
-    done = _worker(env, [region], now=_after(hour, 65))
+    done = _worker(env, [region], now=_after(hour, 60))
     return _line("the same, when the hour has turned", done, "late data read again;")
 
 
