@@ -25,12 +25,19 @@ def has_source(region: str) -> bool:
 
 
 @contextmanager
-def source_of(region: str) -> Iterator[Source]:
+def source_of(region: str, *, tells_problems: bool = False) -> Iterator[Source]:
     """A region's Prometheus, opened in this process and closed at the end.
 
-    Raises SettingError when a setting or a file that it names cannot be read.
+    Raises SettingError when a setting or a file that it names cannot be read; a source that
+    `tells_problems` says so at every question instead, so that the collection records it.
     """
-    source = Source(access_to(region))
+    try:
+        access = access_to(region)
+    except env.SettingError as error:
+        if not tells_problems:
+            raise
+        access = Access(url=env.for_region(env.PROMETHEUS_URL, region), problem=f"{error}.")
+    source = Source(access)
     try:
         yield source
     finally:

@@ -76,10 +76,12 @@ class Access:
 
     `tenant` is sent as X-Scope-OrgID (Mimir, Cortex, Loki's family); `parameters` go with every
     query (Thanos: dedup, partial_response, max_source_resolution). `max_range` is how much time one
-    request may span: managed servers refuse more.
+    request may span: managed servers refuse more. A `problem` with the settings is what every
+    question is answered with.
     """
 
     url: str
+    problem: str = ""
     token: str = field(default="", repr=False)
     username: str = ""
     password: str = field(default="", repr=False)
@@ -125,6 +127,8 @@ class Source:
 
         `start` and `end` are aware and lie on the step's grid. Raises SourceError.
         """
+        if self._access.problem:
+            raise Unreachable(self._access.problem)
         if not self._usable:
             raise Unreachable(
                 f"{self.address} is no usable address; expected one like http://prometheus:9090."

@@ -46,7 +46,7 @@ def collect_region(self: "Task[..., None]", name: str, due_at: str | None = None
         claims.count_overdue(region)
         logger.warning("The collection of %s that was due at %s is passed over", name, due_at)
         return
-    with asking.source_of(name) as source:
+    with asking.source_of(name, tells_problems=True) as source:
         try:
             ingest.collect(
                 region=region, catalogue=asking.site_catalogue(), source=source,

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from collectors import answers, asking, source
+from collectors import answers, asking, source, tasks
 from collectors.source import Access, Answer, Source
 from portal.env import SettingError
+from portal.telemetry.models import SignalFetch
+from tests import worlds
 from tests.collectors.servers import Reply, Request, answering
 
 STEP = timedelta(minutes=5)
@@ -267,3 +269,17 @@ def test_each_region_is_reached_in_its_own_way(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setenv("PROMETHEUS_MAX_RANGE_DAYS_OSAKA", wrong)
         with pytest.raises(SettingError, match="expected a whole number above 0"):
             asking.access_to("osaka")
+
+
+def test_a_secret_that_cannot_be_read_is_told_by_the_collection(
+    world: worlds.World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROMETHEUS_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("PROMETHEUS_TOKEN_FILE", str(tmp_path / "nowhere"))
+    with pytest.raises(SettingError), asking.source_of("tokyo"):
+        pass
+    tasks.collect_region("tokyo")
+    fetch = SignalFetch.objects.first()
+    assert fetch is not None
+    assert fetch.error_kind == "unreachable"
+    assert "PROMETHEUS_TOKEN_FILE" in fetch.error
