@@ -124,6 +124,11 @@ def quota_marks(changes: pd.DataFrame, *, of_project: bool, most: int = 4) -> li
     return found[-most:]
 
 
+def query_marks(instants: Sequence[datetime]) -> list[Mark]:
+    """Where a signal was asked otherwise from: figures on both sides need not mean the same."""
+    return [Mark(instant, None, gettext("query changed"), "soft") for instant in instants]
+
+
 def words() -> dict[str, str]:
     """The words in the figures."""
     return {

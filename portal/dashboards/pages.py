@@ -19,6 +19,7 @@ from portal.exhibits import Exhibit
 from portal.fleet.models import Pool, Region
 from portal.policy import selectors as policy
 from portal.telemetry import selectors as telemetry
+from portal.telemetry import versions
 
 Row = dict[str, Any]
 
@@ -124,6 +125,11 @@ def region_page(*, region: Region, window: Window, now: datetime, csv_url: str) 
         *exhibits.outage_marks(outages, now=now),
         *exhibits.stall_marks(found),
         *exhibits.quota_marks(changed, of_project=False),
+        *exhibits.query_marks(
+            versions.changes_of_any(
+                signals=exhibits.SIGNALS, start=window.start, end=window.end, region=region.name
+            )
+        ),
     ]
     exhibit = exhibits.one_axis(
         signals=signals, waiting=waiting, checkpoints=checkpoints, marks=marks, window=window,

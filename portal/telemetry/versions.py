@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from datetime import datetime
 
@@ -71,6 +72,26 @@ def changes(
     before = frame.groupby("region")["version"].shift()
     changed = frame.loc[before.notna() & (before != frame["version"]), "hour"]
     return sorted({instant.to_pydatetime() for instant in changed})
+
+
+def changes_of_any(
+    *, signals: Collection[str], start: datetime, end: datetime, region: str
+) -> list[datetime]:
+    """As `changes`, of several signals of a region together; one small query where none changed."""
+    asked = Watermark.objects.filter(signal__in=signals, region__name=region)
+    versions = Counter(
+        signal
+        for signal, version in asked.values_list("signal", "version")
+        if not is_import(version)
+    )
+    several = [signal for signal, count in versions.items() if count > 1]
+    return sorted(
+        {
+            instant
+            for signal in several
+            for instant in changes(signal=signal, start=start, end=end, regions=[region])
+        }
+    )
 
 
 def _batch(version: str) -> int:

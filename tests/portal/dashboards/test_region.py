@@ -1,12 +1,14 @@
 """A region: sentences, figures, one axis, pools, and how old all of that is."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 
 from portal.accounts.models import User
+from portal.telemetry.models import HourRollup, Watermark
 
 SignedIn = Callable[[User], Client]
 
@@ -48,3 +50,22 @@ def test_old_data_is_never_shown_as_the_present(
 
 def test_an_unknown_region_is_not_there(ben: User, signed_in: SignedIn) -> None:
     assert signed_in(ben).get("/regions/kyoto/").status_code == 404
+
+
+@pytest.mark.usefixtures("busy")
+def test_a_changed_query_is_marked_on_the_axis(
+    ben: User, signed_in: SignedIn, now: datetime
+) -> None:
+    assert "query changed" not in signed_in(ben).get("/regions/tokyo/").content.decode()
+    # Of quota_used_gpus the last six hours were asked otherwise.
+    rows = HourRollup.objects.filter(series__signal="quota_used_gpus")
+    rows.filter(hour__gt=now - timedelta(hours=6)).update(version="2")
+    first = Watermark.objects.get(signal="quota_used_gpus")
+    Watermark.objects.create(
+        region=first.region, signal=first.signal, version="2",
+        collected_until=now, last_sample_at=now,
+    )  # fmt: skip
+    first.collected_until = now - timedelta(hours=6)
+    first.save()
+    cache.clear()
+    assert "query changed" in signed_in(ben).get("/regions/tokyo/").content.decode()
