@@ -18,7 +18,7 @@ from portal.celery import app
 
 django.setup()
 
-from collectors import claims, tasks, windows  # noqa: E402
+from collectors import asking, claims, tasks, windows  # noqa: E402
 from collectors.catalogue import Catalogue, Question  # noqa: E402
 
 CLOCK = Path(os.environ["SITE_CLOCK"])
@@ -60,6 +60,9 @@ def _some(self: Catalogue, region: str, ask: Any = Catalogue.asked_in) -> list[Q
 
 
 Catalogue.asked_in = _some  # type: ignore[method-assign]
+# Read once, before the workers fork: beats come so often that it would cost more than all else.
+READ = asking.site_catalogue()
+asking.site_catalogue = lambda: READ
 
 
 def undisturbed(instants: list[str]) -> None:
