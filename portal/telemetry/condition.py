@@ -245,7 +245,8 @@ def _stretches(
 ) -> tuple[Stretch, ...]:
     made: list[Stretch] = []
     hour = _floor(since)
-    while hour < now:
+    # The hour under way is no gap before something of it came.
+    while hour + HOUR <= now or hour in came:
         one = came.get(hour)
         if one is None:
             how = Came.NOT_COLLECTED
