@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-import numpy as np
 import pandas as pd
 from django.db.models import Count, Max
 
@@ -15,8 +13,15 @@ from collectors import rollups, storing
 from collectors.catalogue import Kind, Question
 from collectors.ranges import Range, floor, ranges
 from collectors.rollups import HOUR, STEP
-from collectors.source import Source
-from portal.telemetry.models import HourCoverage, HourRollup, Quality, SignalFetch, StepRollup
+from collectors.source import Source, SourceError
+from collectors.windows import Stretch
+from portal.telemetry.models import (
+    HourCoverage,
+    HourRollup,
+    Quality,
+    SignalFetch,
+    StepRollup,
+)
 
 # A day of steps at a time: a week of a large region takes a server longer than one request may.
 MOST_POINTS = 288
@@ -29,6 +34,7 @@ class Part:
     range: Range
     rows: pd.DataFrame
     rejected: int
+    late: bool
 
     @property
     def hours(self) -> list[datetime]:
@@ -49,10 +55,12 @@ class Fetch:
         lines: storing.Lines,
         max_points: int,
         now: datetime,
+        late: Stretch | None = None,
     ) -> None:
         self.row = row
         self.newest: datetime | None = None
         self.partial = False
+        self.late = late
         self._question = question
         self._source = source
         self._lines = lines
@@ -61,11 +69,19 @@ class Fetch:
         self._of = storing.Of(region=row.run.region, signal=question.name, version=question.version)
 
     def asked(self) -> list[Part]:
-        """What the server answers for the window. Raises SourceError, UnusableAnswerError."""
-        found = ranges(start=self.row.asked_from, end=self.row.asked_to, now=self._now)
-        parts = [self._part(one) for one in found]
+        """What the server answers for the window. Raises SourceError, UnusableAnswerError.
+
+        What is read again, `late`, fails nothing: it becomes None when it did not come.
+        """
+        parts = self._parts(self.row.asked_from, self.row.asked_to, late=False)
         if self.newest is None:
             self.row.warnings.append("No series answers: the exporter may not publish this.")
+        if self.late is not None:
+            try:
+                parts += self._parts(*self.late, late=True)
+            except SourceError as error:
+                self.row.warnings.append(f"What may have come late was not read again: {error}")
+                self.late = None
         return parts
 
     def store(self, parts: Sequence[Part]) -> int:
@@ -73,11 +89,20 @@ class Fetch:
 
         Hours are made as wholes: what a window does not hold of an hour is read from its steps.
         """
-        changed = sum(self._store(part) for part in parts)
-        touched = {hour for part in parts for hour in part.hours}
+        changed, touched = 0, set[datetime]()
+        for part in parts:
+            rows = self._store(part)
+            # What was read again and is as it was touches nothing.
+            if rows or not part.late:
+                touched.update(part.hours)
+                self._cover(part)
+            changed += rows
         return changed + storing.renew_days(**self._of, hours=touched, until=self._now)
 
-    def _part(self, one: Range) -> Part:
+    def _parts(self, start: datetime, end: datetime, *, late: bool) -> list[Part]:
+        return [self._part(one, late=late) for one in ranges(start=start, end=end, now=self._now)]
+
+    def _part(self, one: Range, *, late: bool) -> Part:
         kind, columns = self._question.signal.kind, self._question.columns
         names = list(columns.values())
         first, last, step = one.instants(kind)
@@ -105,48 +130,16 @@ class Fetch:
         if not one.as_steps and kind is Kind.GAUGE:
             made = rollups.into_hours(made).rename(columns={"hour": "at"})
         quality = Quality.PARTIAL if self.partial else Quality.COMPLETE
-        return Part(one, made.assign(quality=str(quality)), rejected)
+        return Part(one, made.assign(quality=str(quality)), rejected, late)
 
     def _store(self, part: Part) -> int:
-        version = self._question.version
-        if part.range.as_steps:
-            rows, hours = self._new(part)
-            changed = storing.upsert(StepRollup, rows, version=version)
-            changed += storing.renew_hours(**self._of, hours=hours)
-        else:
-            made = part.rows.rename(columns={"at": "hour"})
-            changed = storing.upsert(HourRollup, made, version=version)
-        self._cover(part)
+        version, rows = self._question.version, part.rows
+        if not part.range.as_steps:
+            return storing.upsert(HourRollup, rows.rename(columns={"at": "hour"}), version=version)
+        changed = storing.upsert(StepRollup, rows, version=version)
+        if changed or not part.late:
+            changed += storing.renew_hours(**self._of, hours=part.hours)
         return changed
-
-    def _new(self, part: Part) -> tuple[pd.DataFrame, list[datetime]]:
-        """The steps that say something new, and the hours to make anew.
-
-        Late data is looked for every hour in whole hours that nearly always have not changed: where
-        a line's hour has the same figures, its steps are there already.
-        """
-        rows, hours = part.rows, []
-        keep = np.ones(len(rows), dtype=bool)
-        for hour in part.hours:
-            here = np.flatnonzero((rows["at"] >= hour) & (rows["at"] < hour + HOUR))
-            if part.range.start <= hour and hour + HOUR <= part.range.end and len(here):
-                inside = rows.iloc[here]
-                keep[here] = ~inside["series"].isin(self._unchanged(inside, hour)).to_numpy()
-                if not keep[here].any():
-                    continue
-            hours.append(hour)
-        return rows[keep], hours
-
-    def _unchanged(self, steps: pd.DataFrame, hour: datetime) -> pd.Index[Any]:
-        """The lines whose hour, made of these steps, is the one that is stored."""
-        made = rollups.into_hours(steps.assign(buckets=None)).set_index("series")
-        known = storing.figures(**self._of, hour=hour).reindex(made.index)
-        same = np.isclose(
-            made[storing.FIGURES].to_numpy(dtype="float64"), known[storing.FIGURES].to_numpy(),
-            rtol=1e-12, atol=0, equal_nan=True,
-        ).all(axis=1)  # fmt: skip
-        alike = pd.Series(same, index=made.index) & (made["quality"] == known["quality"])
-        return alike.index[alike]
 
     def _cover(self, part: Part) -> None:
         """Says what came in each hour, also where it is nothing; what was known better stays."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from time import monotonic
 from uuid import uuid4
@@ -227,8 +227,9 @@ class _Attempt:
             duration_seconds=0,
         )  # fmt: skip
         self.fetch = Fetch(
-            self.row, question, source=source, lines=lines, max_points=points, now=now
-        )
+            self.row, question, source=source, lines=lines, max_points=points, now=now,
+            late=window.late,
+        )  # fmt: skip
 
     def failed(self, error: SourceError, outcome: Outcome) -> str:
         """Records why nothing came; what was asked for stays to be asked."""
@@ -265,7 +266,8 @@ class _Attempt:
 
     def _move_on(self, outcome: Outcome) -> None:
         known = progress.load(self._of, now=self._now, since=self._since)
-        after = windows.after(known, self._window, outcome, now=self._now)
+        window = replace(self._window, late=self.fetch.late)
+        after = windows.after(known, window, outcome, now=self._now)
         progress.store(self._of, after, newest=self.fetch.newest)
 
 

@@ -29,6 +29,7 @@ from portal.telemetry.models import (
     StepRollup,
 )
 
+Booleans = np.ndarray[Any, np.dtype[np.bool_]]
 COLUMNS = ("pool", "project", "lane", "storage", "detail")
 STEPS, HOURS, DAYS = Level(StepRollup, "at"), Level(HourRollup, "hour"), Level(DayRollup, "day")
 LEVELS = {level.model: level for level in (STEPS, HOURS, DAYS)}
@@ -40,7 +41,6 @@ _TYPES = {
     "buckets": "text", "last_value": "float8", "last_at": "timestamptz", "observed": "int2",
     "expected": "int2", "quality": "text",
 }  # fmt: skip
-FIGURES = ["sum_value", "count", "min_value", "max_value", "last_value", "observed"]
 _CASTS = {"buckets": "::jsonb"}
 
 
@@ -105,11 +105,14 @@ class Lines:
 def upsert(level: type[Rollup], rows: pd.DataFrame, *, version: str) -> int:
     """Writes the rows over those of the same series, instant and version; gives how many changed.
 
-    Rows that are there and equal stay untouched. On SQLite all count as changed.
+    Rows that are there and equal stay untouched, and so do complete ones where the new is partial
+    and holds no more steps. On SQLite all others count as changed.
     """
+    instant = LEVELS[level].instant
+    if "quality" in rows and (rows["quality"] == Quality.PARTIAL).any():
+        rows = rows[~_less(level, rows, version=version)]
     if rows.empty:
         return 0
-    instant = LEVELS[level].instant
     rows = rows.sort_values(["series", instant], kind="stable")
     if connection.vendor != "postgresql":
         return _upsert_objects(level, rows, version=version)
@@ -130,6 +133,20 @@ def upsert(level: type[Rollup], rows: pd.DataFrame, *, version: str) -> int:
             cursor.execute(sql, [version, *map(_literal, columns)])
             changed += cursor.rowcount
     return changed
+
+
+def _less(level: type[Rollup], rows: pd.DataFrame, *, version: str) -> Booleans:
+    """Which rows are partial where a complete one stands that holds as many steps."""
+    instant = LEVELS[level].instant
+    found = level._default_manager.filter(  # noqa: SLF001
+        series__in=rows["series"].unique().tolist(), version=version, quality=Quality.COMPLETE,
+        **{f"{instant}__range": (rows[instant].min(), rows[instant].max())},
+    ).values_list("series_id", instant, "observed")  # fmt: skip
+    complete = {(series, pd.Timestamp(at)): observed for series, at, observed in found}
+    keys = zip(rows["series"], rows[instant], strict=True)
+    held = np.array([complete.get(key, 0) for key in keys], dtype=np.int64)
+    less: Booleans = (rows["quality"] == Quality.PARTIAL).to_numpy()
+    return less & (held >= rows["observed"].to_numpy(dtype=np.int64))
 
 
 def stored(
@@ -154,16 +171,6 @@ def stored(
     numbers = ["sum_value", "count", "min_value", "max_value", "last_value"]
     frame[numbers] = frame[numbers].astype("float64")
     return frame
-
-
-def figures(*, region: Region, signal: str, version: str, hour: datetime) -> pd.DataFrame:
-    """What tells whether an hour is the same: FIGURES and quality, one row a line by its key."""
-    found = HourRollup.objects.filter(
-        series__region=region, series__signal=signal, version=version, hour=hour
-    ).values_list("series_id", *FIGURES, "quality")
-    frame = pd.DataFrame.from_records(list(found), columns=["series", *FIGURES, "quality"])
-    frame[FIGURES] = frame[FIGURES].astype("float64")
-    return frame.set_index("series")
 
 
 def renew_hours(*, region: Region, signal: str, version: str, hours: Iterable[datetime]) -> int:

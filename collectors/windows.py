@@ -8,7 +8,8 @@ fails, and whenever a run ends, it stays at or after the mark, or in a gap.
    piece of it. What lies between the mark and that piece becomes a gap once the piece has come.
 2. Then the gaps, from their newest end, piece by piece, so much a run. Those that failed before go
    last, and wait longer each time: a stretch that a server cannot answer holds up no other.
-3. When the hour has turned, the newest stretch reaches back behind the mark for data that was late.
+3. With the newest stretch, one as long is read again that lies LATE behind it. So every step is
+   read a second time, what was late is counted, and no run reads much more than another.
 """
 
 from __future__ import annotations
@@ -25,15 +26,17 @@ from collectors.rollups import HOUR, STEP
 SETTLES = timedelta(seconds=30)
 # So far back a signal is collected when it is new.
 FIRST = timedelta(hours=24)
-# A sample that came so late is still read.
+# So long after it was read first, a step is read again: a sample that came up to then is counted.
 LATE = timedelta(hours=2)
 # What is asked and stored at once: a kill loses no more, and a server can answer it in time.
 PIECE = STEPS_FOR
-# Asked for by hand: larger pieces, for somebody waits.
-BACK_FILL_PIECE = timedelta(days=8)
+# Asked for by hand: larger pieces, for somebody waits. A week at once would be gigabytes.
+BACK_FILL_PIECE = timedelta(days=1)
 # What was answered in part is asked again for so long, then kept as partial.
 PARTIAL_FOR = timedelta(hours=24)
 MOST_WAIT_STEPS = 12
+
+Stretch = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +76,22 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch [start, end) to ask for; of a gap, how often it was asked in vain."""
+    """A stretch [start, end) to ask for; of a gap, how often it was asked in vain.
+
+    `late` is a stretch to read again with it.
+    """
 
     start: datetime
     end: datetime
     why: Why
     tries: int = 0
+    late: Stretch | None = None
+
+    @property
+    def stretches(self) -> list[Stretch]:
+        """Everything that is asked for, the oldest first."""
+        own = (self.start, self.end)
+        return [own] if self.late is None else [self.late, own]
 
 
 def settled(now: datetime) -> datetime:
@@ -108,14 +121,13 @@ def scheduled(progress: Progress, *, now: datetime, most: timedelta) -> list[Win
     end, start = settled(now), progress.mark
     found, gaps = [], list(progress.gaps)
     if start < end:
-        if floor(start, HOUR) < floor(end, HOUR):
-            start = _reread(start)
-        first = max(start, _piece_start(end, PIECE))
-        found.append(Window(first, end, Why.NEWEST))
-        # What this window asks for is no gap to be asked for a second time.
-        gaps = _without(gaps, first, end)
-        if start < first:
-            gaps = [*_without(gaps, start, first), Gap(start, first)]
+        first, late = max(start, _piece_start(end, PIECE)), _late(start, end)
+        # After an outage it is a gap like others; and what a gap holds may fail: not with the news.
+        if first > start or (late and _without(gaps, *late) != gaps):
+            late = None
+        newest = Window(first, end, Why.NEWEST, late=late)
+        found.append(newest)
+        gaps = list(_moved(progress, newest).gaps)
     left = most
     for gap in sorted(gaps, key=lambda one: (one.tries, -one.end.timestamp())):
         if gap.not_before is not None and gap.not_before > now:
@@ -145,18 +157,16 @@ def back_fill(*, since: datetime, until: datetime | None, now: datetime) -> list
 
 def after(progress: Progress, window: Window, outcome: Outcome, *, now: datetime) -> Progress:
     """What is left to ask for when a window was answered, or was not."""
-    start, end = window.start, window.end
     if outcome in (Outcome.WHOLE, Outcome.PARTIAL):
-        gaps = _without(progress.gaps, start, end)
-        if progress.mark < start:
-            skipped = _reread(progress.mark)
-            gaps = [*_without(gaps, skipped, start), Gap(skipped, start)]
-        mark = max(progress.mark, end)
-        again = max(start, floor(now - PARTIAL_FOR, STEP))
-        if outcome is Outcome.PARTIAL and again < end:
-            gaps.append(_tried(again, end, tries=window.tries, now=now))
-        return Progress(mark, tuple(_merged(gaps)))
-    end = min(end, progress.mark)
+        came = _moved(progress, window)
+        if outcome is Outcome.WHOLE:
+            return came
+        gaps, horizon = list(came.gaps), floor(now - PARTIAL_FOR, STEP)
+        for first, last in window.stretches:
+            if horizon < last:
+                gaps.append(_tried(max(first, horizon), last, tries=window.tries, now=now))
+        return replace(came, gaps=tuple(_merged(gaps)))
+    start, end = window.start, min(window.end, progress.mark)
     if window.why is Why.NEWEST or start >= end:
         return progress  # it stays to be asked: it lies after the mark
     if outcome is Outcome.FAILED:
@@ -181,12 +191,27 @@ def _tried(start: datetime, end: datetime, *, tries: int, now: datetime) -> Gap:
     return Gap(start, end, tries + 1, now + min(tries, MOST_WAIT_STEPS) * STEP)
 
 
-def _reread(mark: datetime) -> datetime:
-    """From where what was late may have come since the mark's hour began.
+def _moved(progress: Progress, window: Window) -> Progress:
+    """The progress when a window has come: it may pass over what is then owed."""
+    gaps: Iterable[Gap] = progress.gaps
+    owed = []
+    if progress.mark < window.end:
+        late = _late(progress.mark, window.end)
+        owed = [Gap(*one) for one in (late, (progress.mark, window.end)) if one is not None]
+    for stretch in window.stretches:
+        gaps, owed = _without(gaps, *stretch), _without(owed, *stretch)
+    mark = max(progress.mark, window.end)
+    return taken_over(Progress(mark, tuple(_merged(gaps))), owed)
 
-    At 13:00 the mark is 12:55: what has come since 12:00 is from 10:00 at the earliest.
+
+def _late(mark: datetime, end: datetime) -> Stretch | None:
+    """What is due to be read again when the mark moves to `end`.
+
+    From 12:55 to 13:00: what lies from 10:55 to 11:00. What lies behind the mark by more than an
+    outage lasted was read again before; what lies after the mark has not been read at all.
     """
-    return floor(mark, HOUR) - LATE
+    start, upper = mark - LATE, min(mark, end - LATE)
+    return (start, upper) if start < upper else None
 
 
 def _piece_start(end: datetime, piece: timedelta) -> datetime:

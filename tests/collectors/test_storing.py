@@ -14,6 +14,25 @@ HOUR = timedelta(hours=1)
 NAMES = ["sum_value", "count", "min_value", "max_value", "last_value", "last_at", "observed"]
 
 
+def test_what_is_partial_is_not_written_over_what_is_complete(world: worlds.World) -> None:
+    lines = storing.Lines(world.regions["tokyo"])
+    (key,) = lines.keys("quota_used_gpus", pd.DataFrame({"pool": ["a"]}))
+    whole = _rows(key, "hour", [(MIDNIGHT + n * HOUR, 5.0) for n in range(3)])
+    whole.loc[1, "observed"] = 4
+    storing.upsert(HourRollup, whole.assign(quality="complete"), version="v")
+    # Of a federated server one store is away: it answers 3 where it answered 5. The second hour
+    # was not there as a whole: its partial answer holds more. The fourth is new.
+    later = _rows(key, "hour", [(MIDNIGHT + n * HOUR, 3.0) for n in range(4)])
+    storing.upsert(HourRollup, later.assign(quality="partial"), version="v")
+    found = HourRollup.objects.order_by("hour").values_list("max_value", "quality")
+    assert list(found) == [
+        (5.0, "complete"), (3.0, "partial"), (5.0, "complete"), (3.0, "partial"),
+    ]  # fmt: skip
+    # And what is complete is written over what was partial.
+    storing.upsert(HourRollup, _rows(key, "hour", [(MIDNIGHT + HOUR, 6.0)]), version="v")
+    assert HourRollup.objects.get(hour=MIDNIGHT + HOUR).quality == "complete"
+
+
 def _rows(series: int, instant: str, values: list[tuple[datetime, float]]) -> pd.DataFrame:
     """Whole hours or steps of a gauge: twelve samples of the value, or one."""
     samples = 12 if instant == "hour" else 1

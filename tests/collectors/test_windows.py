@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -34,21 +35,45 @@ def test_the_step_that_is_still_filling_is_left_out() -> None:
     assert _plan(Progress(at("12:30")), at("12:34")) == []
 
 
-def test_within_an_hour_a_run_goes_on_from_the_mark() -> None:
+def test_a_run_goes_on_from_the_mark_and_reads_again_what_is_two_hours_old() -> None:
+    # A sample of 10:10 that came at 12:10 was two hours late.
     assert _plan(Progress(at("12:10")), at("12:16")) == [
-        Window(at("12:10"), at("12:15"), Why.NEWEST)
+        Window(at("12:10"), at("12:15"), Why.NEWEST, late=(at("10:10"), at("10:15")))
     ]
-
-
-def test_when_the_hour_has_turned_what_was_late_is_read_again() -> None:
-    # 13:00 is settled; a sample of 10:00 that came at 12:00 was two hours late.
     assert _plan(Progress(at("12:55")), at("13:01")) == [
-        Window(at("10:00"), at("13:00"), Why.NEWEST)
+        Window(at("12:55"), at("13:00"), Why.NEWEST, late=(at("10:55"), at("11:00")))
     ]
-    # Once an hour is enough.
-    assert _plan(Progress(at("13:00")), at("13:06")) == [
-        Window(at("13:00"), at("13:05"), Why.NEWEST)
-    ]
+
+
+def test_after_an_outage_what_was_read_again_before_is_not_read_a_third_time() -> None:
+    # Down from 10:00 to 13:00: 08:00-10:00 was due to be read again from 10:00 to 12:00; what lies
+    # after 10:00 is read for the first time.
+    (window,) = _plan(Progress(at("10:00")), at("13:01"))
+    assert window == Window(at("10:00"), at("13:00"), Why.NEWEST, late=(at("08:00"), at("10:00")))
+    # Down for an hour only: the rest of it is due later.
+    (window,) = _plan(Progress(at("10:00")), at("11:01"))
+    assert window.late == (at("08:00"), at("09:00"))
+
+
+def test_what_is_owed_anyway_is_not_read_again_with_the_news() -> None:
+    # It failed before: were it asked with the newest window, that would not come either.
+    progress = Progress(at("12:10"), (Gap(at("10:05"), at("10:12"), 2, at("13:00")),))
+    newest, rest = _plan(progress, at("12:16"))
+    assert newest == Window(at("12:10"), at("12:15"), Why.NEWEST)
+    # What of it is in no gap is asked by itself, and owed when the newest has come.
+    assert rest == Window(at("10:12"), at("10:15"), Why.GAP)
+    after = windows.after(progress, newest, Outcome.WHOLE, now=at("12:16"))
+    assert after == Progress(at("12:15"), (*progress.gaps, Gap(at("10:12"), at("10:15"))))
+
+
+def test_what_did_not_come_a_second_time_becomes_a_gap() -> None:
+    now = at("12:16")
+    (newest,) = _plan(Progress(at("12:10")), now)
+    whole = windows.after(Progress(at("12:10")), newest, Outcome.WHOLE, now=now)
+    assert whole == Progress(at("12:15"))
+    without = replace(newest, late=None)
+    after = windows.after(Progress(at("12:10")), without, Outcome.WHOLE, now=now)
+    assert after == Progress(at("12:15"), (Gap(at("10:10"), at("10:15")),))
 
 
 def test_a_new_signal_is_asked_newest_first_a_day_back() -> None:
@@ -77,12 +102,13 @@ def test_after_an_outage_the_newest_comes_first_and_each_run_is_bounded() -> Non
     progress = Progress(at("03:10"))
     for window in first:
         progress = windows.after(progress, window, Outcome.WHOLE, now=now)
-    assert progress == Progress(at("09:20", day=3), (Gap(at("01:00"), at("15:00", day=2)),))
+    # 01:10: what lies two hours before 03:10 was to be read again.
+    assert progress == Progress(at("09:20", day=3), (Gap(at("01:10"), at("15:00", day=2)),))
 
 
 def test_a_newest_window_that_fails_moves_nothing() -> None:
     progress = Progress(at("12:10"), (Gap(at("02:00"), at("03:00")),))
-    (newest, _gap) = _plan(progress, at("12:16"))
+    newest, _gap = _plan(progress, at("12:16"))
     for outcome in (Outcome.FAILED, Outcome.NOT_ASKED):
         assert windows.after(progress, newest, outcome, now=at("12:16")) == progress
 
@@ -112,9 +138,10 @@ def test_a_server_that_was_not_reached_makes_no_gap_wait() -> None:
 
 def test_a_partial_answer_moves_the_mark_and_is_asked_again_for_a_day() -> None:
     now = at("12:16", day=1)
-    newest = Window(at("12:10", day=1), at("12:15", day=1), Why.NEWEST)
+    (newest,) = _plan(Progress(at("12:10", day=1)), now)
     progress = windows.after(Progress(at("12:10", day=1)), newest, Outcome.PARTIAL, now=now)
-    assert progress == Progress(newest.end, (Gap(newest.start, newest.end, 1, now),))
+    again = Gap(at("10:10", day=1), at("10:15", day=1), 1, now)
+    assert progress == Progress(newest.end, (again, Gap(newest.start, newest.end, 1, now)))
     # Only the day before now: 12:15 of the day before is the step that holds it.
     old = Window(at("10:00"), at("14:00"), Why.GAP)
     progress = windows.after(Progress(newest.end), old, Outcome.PARTIAL, now=now)
@@ -138,11 +165,11 @@ def test_a_store_that_is_down_for_a_day_leaves_a_handful_of_gaps() -> None:
 def test_a_back_fill_is_asked_in_pieces_and_cuts_the_gaps_it_covers() -> None:
     now = at("04:32", day=20)
     asked = windows.back_fill(since=at("01:20"), until=None, now=now)
-    assert [(w.start, w.end) for w in asked] == [
-        (at("04:00", day=12), at("04:30", day=20)),
-        (at("04:00", day=4), at("04:00", day=12)),
-        (at("01:00"), at("04:00", day=4)),
+    assert [(w.start, w.end) for w in asked][:2] == [
+        (at("04:00", day=19), at("04:30", day=20)),
+        (at("04:00", day=18), at("04:00", day=19)),
     ]
+    assert (len(asked), asked[-1].start, asked[-1].end) == (21, at("01:00"), at("04:00"))
     assert windows.back_fill(since=at("01:20"), until=at("02:01"), now=now) == [
         Window(at("01:00"), at("03:00"), Why.BACK_FILL)
     ]
@@ -166,7 +193,11 @@ def test_a_back_fill_after_the_mark_leaves_what_it_skips_as_a_gap() -> None:
     now = at("12:31")
     (window,) = windows.back_fill(since=at("11:00"), until=None, now=now)
     after = windows.after(Progress(at("08:20")), window, Outcome.WHOLE, now=now)
-    assert after == Progress(at("12:30"), (Gap(at("06:00"), at("11:00")),))
+    assert after == Progress(at("12:30"), (Gap(at("06:20"), at("11:00")),))
+    # Where nothing is skipped, what was to be read again is owed: 06:20-08:20, two hours behind.
+    (window,) = windows.back_fill(since=at("08:20"), until=None, now=now)
+    after = windows.after(Progress(at("08:20")), window, Outcome.WHOLE, now=now)
+    assert after == Progress(at("12:30"), (Gap(at("06:20"), at("08:00")),))
 
 
 def test_the_first_back_fill_of_a_signal_leaves_no_gap_before_it() -> None:
