@@ -24,7 +24,7 @@ from collectors.claims import Claim, ClaimLostError
 from collectors.fetches import Fetch
 from collectors.rollups import STEP, UnusableAnswerError
 from collectors.source import BadQuery, Source, SourceError, TimedOut
-from collectors.windows import Outcome, Why, Window
+from collectors.windows import Gap, Outcome, Why, Window
 from portal import env
 from portal.fleet.models import Region
 from portal.telemetry import doubts
@@ -177,11 +177,18 @@ class _Asked:
         return states
 
     def _windows(self, question: Question, until: datetime | None) -> list[Window]:
-        if self._since is not None:
-            return windows.back_fill(since=self._since, until=until, now=self._now)
         of = storing.Of(region=self._run.region, signal=question.name, version=question.version)
-        known = progress.load(of, now=self._now)
-        return windows.scheduled(known, now=self._now, most=self._most)
+        if self._since is None:
+            known = progress.load(of, now=self._now)
+            return windows.scheduled(known, now=self._now, most=self._most)
+        asked = windows.back_fill(since=self._since, until=until, now=self._now)
+        with transaction.atomic():
+            self._claim.check()
+            # Owed before it is asked for: a kill leaves it to the schedule.
+            known = progress.load(of, now=self._now, since=self._since)
+            owed = windows.taken_over(known, [Gap(window.start, window.end) for window in asked])
+            progress.store(of, owed)
+        return asked
 
     def _one(self, question: Question, window: Window) -> str:
         attempt = _Attempt(

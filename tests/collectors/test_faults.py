@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from django.db.models import Count
 from django.utils import timezone
 
 from collectors import catalogue, ingest, source
@@ -17,7 +18,15 @@ from collectors.claims import Claim
 from collectors.rollups import STEP
 from collectors.source import Access, Answer, Source, SourceError
 from portal.telemetry import models
-from portal.telemetry.models import CollectionRun, Gap, HourRollup, Quality, RunState, Watermark
+from portal.telemetry.models import (
+    CollectionRun,
+    Gap,
+    HourRollup,
+    Quality,
+    RunState,
+    StepRollup,
+    Watermark,
+)
 from tests import worlds
 from tests.collectors.servers import Reply, Request, answering
 from tests.conftest import SHARED
@@ -234,8 +243,12 @@ def _collect(
 
 def _good(request: Request, **more: object) -> Reply:
     """The figure 8 on each step, for whatever is asked."""
+    return _valued(request, "8", **more)
+
+
+def _valued(request: Request, value: str, **more: object) -> Reply:
     start, end, step = (int(float(request.query[name][0])) for name in ("start", "end", "step"))
-    values = [[at, "8"] for at in range(start, end + 1, step)]
+    values = [[at, value] for at in range(start, end + 1, step)]
     labels = {"bound": "+Inf"} if "bound" in request.query["query"][0] else {}
     return Reply(_matrix({"metric": labels, "values": values}, **more))
 
@@ -269,14 +282,97 @@ def test_what_was_missed_is_fetched_when_the_server_is_back(world: worlds.World)
     assert fetches[1].asked_to == datetime(2026, 12, 1, 10, tzinfo=UTC)
     assert fetches[-1].asked_from == datetime(2026, 11, 30, 10, tzinfo=UTC)
     of_signal = Gap.objects.filter(signal="gpu_reporting_gpus")
-    # Up to 04:30 it was collected; what came late since 04:00 may be from 02:00.
+    # Up to 04:30 it was collected, and up to 02:30 read again.
     assert list(of_signal.values_list("start", "end")) == [
-        (datetime(2026, 11, 30, 2, tzinfo=UTC), datetime(2026, 11, 30, 10, tzinfo=UTC))
+        (datetime(2026, 11, 30, 2, 30, tzinfo=UTC), datetime(2026, 11, 30, 10, tzinfo=UTC))
     ]
     _collect(world, _good, now=later)
     assert not Gap.objects.exists()
     hours = HourRollup.objects.filter(series__signal="gpu_reporting_gpus", observed=12)
     assert hours.filter(hour__gte=NOW - timedelta(minutes=32)).count() == 36
+
+
+def _instants(request: Request) -> tuple[datetime, datetime]:
+    start, end = (float(request.query[name][0]) for name in ("start", "end"))
+    return datetime.fromtimestamp(start, UTC), datetime.fromtimestamp(end, UTC)
+
+
+def test_a_sample_that_came_late_is_counted(world: worlds.World) -> None:
+    """Read at 04:30, a pool had not answered yet: 3 of 8 GPUs from 04:20 on."""
+    _collect(world, lambda request: _valued(request, "3"))
+    # At 06:35 what lies from 04:30 to 04:35 is read again, at 06:25 it was 04:20 to 04:25.
+    _collect(world, _good, now=NOW + timedelta(hours=1, minutes=53))
+    later, seen = _collect(world, _good, now=NOW + timedelta(hours=1, minutes=58))
+    assert later.state == RunState.COMPLETE
+    steps = StepRollup.objects.filter(series__signal="gpu_reporting_gpus").order_by("at")
+    found = dict(steps.filter(at__gte=NOW - timedelta(minutes=17)).values_list("at", "sum_value"))
+    first = datetime(2026, 11, 30, 4, 15, tzinfo=UTC)
+    assert [found[first + n * STEP] for n in range(4)] == [8, 8, 3, 8]
+    # The hour is made anew: 04:00 to 04:25 and 04:30 to 04:55 are 8, only 04:25 is still 3.
+    hour = HourRollup.objects.get(
+        series__signal="gpu_reporting_gpus", hour=datetime(2026, 11, 30, 4, tzinfo=UTC)
+    )
+    assert (hour.min_value, hour.sum_value, hour.observed) == (3, 11 * 8 + 3, 12)
+    # One step is new, one is read again.
+    spans = {
+        _instants(request) for request in seen if "DCGM_FI_DEV_FB" in request.query["query"][0]
+    }
+    assert {end - start for start, end in spans} == {timedelta(0)}
+
+
+def test_what_cannot_be_read_again_fails_no_news_and_is_owed(world: worlds.World) -> None:
+    _collect(world, _good)
+    border = NOW - timedelta(hours=1)
+
+    def forgetful(request: Request) -> Reply:
+        old = _instants(request)[0] < border
+        return Reply(_error("execution", "blocks are gone"), 422) if old else _good(request)
+
+    run, _seen = _collect(world, forgetful, now=NOW + STEP)
+    assert run.state == RunState.COMPLETE
+    again = (datetime(2026, 11, 30, 2, 30, tzinfo=UTC), datetime(2026, 11, 30, 2, 35, tzinfo=UTC))
+    assert set(Gap.objects.values_list("start", "end", "tries")) == {(*again, 0)}
+    fetch = run.fetches.get(signal="gpu_reporting_gpus")
+    assert "not read again" in fetch.warnings[0]
+    assert "blocks are gone" in fetch.warnings[0]
+    # By itself it fails, and the news come.
+    run, _seen = _collect(world, forgetful, now=NOW + 2 * STEP)
+    assert run.state == RunState.PARTIAL
+    assert set(Watermark.objects.values_list("collected_until", flat=True)) == {
+        datetime(2026, 11, 30, 4, 40, tzinfo=UTC)
+    }
+    run, _seen = _collect(world, _good, now=NOW + 3 * STEP)
+    assert not Gap.objects.exists()
+
+
+def test_a_back_fill_that_is_killed_leaves_what_it_had_not_asked_owed(
+    world: worlds.World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+
+    def killed(self: ingest._Attempt, go_on: Any = ingest._Attempt.run_once) -> Any:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            raise KeyboardInterrupt
+        return go_on(self)
+
+    monkeypatch.setattr(ingest._Attempt, "run_once", killed)
+    with answering(_good) as (url, _seen), pytest.raises(KeyboardInterrupt):
+        ingest.collect(
+            region=world.regions["tokyo"], catalogue=catalogue.read(), source=_source(url),
+            asked_by="test", now=NOW, since=NOW - timedelta(days=3),
+        )  # fmt: skip
+    monkeypatch.undo()
+    while True:
+        run, _seen = _collect(world, _good)
+        assert run.state == RunState.COMPLETE
+        if not Gap.objects.exists():
+            break
+    hours = HourRollup.objects.filter(hour__gte=datetime(2026, 11, 27, 4, tzinfo=UTC))
+    of_signals = hours.values_list("series__signal").annotate(Count("hour", distinct=True))
+    assert len(of_signals) == len(catalogue.read().asked_in("tokyo"))
+    assert {count for _signal, count in of_signals} == {3 * 24 + 1}
 
 
 def test_one_signal_that_fails_loses_no_other(world: worlds.World) -> None:
