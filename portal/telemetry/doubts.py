@@ -71,7 +71,7 @@ def _found(region: Region, now: datetime) -> Iterator[Found]:
             if pool in pools and gpus > pools[pool]:
                 yield Found(kind, str(pool), float(gpus), float(pools[pool]))
     yield from _still(region, now)
-    yield from _records(region, pools, now)
+    yield from _records(held, pools, now)
     for offset in _live("clock_offset_seconds", region, [], now):
         if abs(offset) > CLOCK_SECONDS:
             yield Found(DoubtKind.CLOCK_OFF, "", float(offset), CLOCK_SECONDS)
@@ -105,12 +105,11 @@ def _still(region: Region, now: datetime) -> Iterator[Found]:
             yield Found(DoubtKind.QUEUE_STANDS_STILL, str(project), jobs.pop(), 0.0)
 
 
-def _records(region: Region, pools: dict[str, int], now: datetime) -> Iterator[Found]:
+def _records(held: pd.Series[float], pools: dict[str, int], now: datetime) -> Iterator[Found]:
     """Pools where the scheduler's held GPUs and those of running job records lie far apart."""
     until = selectors.known_until()
     if until is None or until < now - LIVE_WITHIN:
         return  # the records are older than what is held now
-    held = _live("quota_used_gpus", region, ["pool"], now)
     running: dict[str, int] = dict(
         JobRecord.objects.filter(state=JobState.RUNNING, pool__in=list(pools))
         .values_list("pool")

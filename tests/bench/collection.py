@@ -75,7 +75,7 @@ def lines() -> Iterator[Line]:
                 "PROMETHEUS_READ_SECONDS": "120",
             }  # fmt: skip
             yield five_minutes(names[-1], hour, env)
-            yield the_hour_turns(names[-1], hour, env)
+            yield end_of_hour(names[-1], hour, env)
             yield back_fill(names[-2], hour, env)
             yield many(names[:REGIONS], hour, env)
 
@@ -114,16 +114,16 @@ def bulk() -> Line:
 
 
 def five_minutes(region: str, hour: datetime, env: dict[str, str]) -> Line:
-    """One scheduled collection, at the end of its hour, when most of it is read again."""
+    """One scheduled collection, at the end of its hour, which is made anew from eleven steps."""
     _worker(env, [region], now=_after(hour, 50), since=hour - 3 * HOUR)
     done = _worker(env, [region], now=_after(hour, 55))
     return _line("collection of five minutes", done, f"{done['series']:,} series of Prometheus;")
 
 
-def the_hour_turns(region: str, hour: datetime, env: dict[str, str]) -> Line:
-    """The collection that reads late data again."""
+def end_of_hour(region: str, hour: datetime, env: dict[str, str]) -> Line:
+    """The one after it, which ends the hour."""
     done = _worker(env, [region], now=_after(hour, 60))
-    return _line("the same, when the hour has turned", done, "late data read again;")
+    return _line("the next, at the end of the hour", done, "")
 
 
 def back_fill(region: str, hour: datetime, env: dict[str, str]) -> Line:
@@ -229,7 +229,7 @@ def _line(what: str, done: dict[str, Any], more: str) -> Line:
     return Line(
         what,
         f"{done['own_seconds']:.1f} s",
-        f"{more} of {done['seconds']:.1f} s the rest is waiting for Prometheus; {done['stored']:,}"
+        f"{more} of {done['seconds']:.1f} s on the clock the rest is waiting for Prometheus; {done['stored']:,}"
         f" rows written; peak {done['peak_bytes'] / 1e6:,.0f} MB; once",
     )
 

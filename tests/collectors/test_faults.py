@@ -361,7 +361,7 @@ def test_a_back_fill_that_is_killed_leaves_what_it_had_not_asked_owed(
     with answering(_good) as (url, _seen), pytest.raises(KeyboardInterrupt):
         ingest.collect(
             region=world.regions["tokyo"], catalogue=catalogue.read(), source=_source(url),
-            asked_by="test", now=NOW, since=NOW - timedelta(days=3),
+            asked_by="test", now=NOW, since=NOW - timedelta(hours=36),
         )  # fmt: skip
     monkeypatch.undo()
     while True:
@@ -369,10 +369,10 @@ def test_a_back_fill_that_is_killed_leaves_what_it_had_not_asked_owed(
         assert run.state == RunState.COMPLETE
         if not Gap.objects.exists():
             break
-    hours = HourRollup.objects.filter(hour__gte=datetime(2026, 11, 27, 4, tzinfo=UTC))
+    hours = HourRollup.objects.filter(hour__gte=datetime(2026, 11, 28, 16, tzinfo=UTC))
     of_signals = hours.values_list("series__signal").annotate(Count("hour", distinct=True))
     assert len(of_signals) == len(catalogue.read().asked_in("tokyo"))
-    assert {count for _signal, count in of_signals} == {3 * 24 + 1}
+    assert {count for _signal, count in of_signals} == {36 + 1}
 
 
 def test_one_signal_that_fails_loses_no_other(world: worlds.World) -> None:
