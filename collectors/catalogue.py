@@ -36,6 +36,7 @@ __all__ = [
     "matchers", "read",
 ]  # fmt: skip
 
+KNOWN = ", ".join(f"${name}" for name in PLACEHOLDERS) + " or a part"
 BUILT_IN = Path(__file__).with_name("catalogue.toml")
 
 
@@ -162,7 +163,7 @@ def _parts(catalogue: Catalogue, name: str) -> Iterator[Problem]:
         if part in USED.findall(with_parts(text, {**known, part: f"${part}"})):
             yield Problem(where, "uses itself", "no circle")
         for used in sorted(set(USED.findall(text)) - set(PLACEHOLDERS) - set(known)):
-            yield Problem(where, f"${used} is unknown", "$increase, $selector, $step or a part")
+            yield Problem(where, f"${used} is unknown", KNOWN)
 
 
 def _extends(catalogue: Catalogue, name: str) -> Iterator[Problem]:
@@ -213,10 +214,8 @@ def _asked(catalogue: Catalogue, where: str, name: str, asked: Asked) -> Iterato
                 f"{where}.{key}", "has no $selector", "the region's matchers in {$selector}"
             )
         for used in sorted(set(USED.findall(query)) - set(PLACEHOLDERS)):
-            yield Problem(
-                f"{where}.{key}", f"${used} is unknown", "$increase, $selector, $step or a part"
-            )
-        if signal.kind is Kind.GAUGE and "$increase" in query:
+            yield Problem(f"{where}.{key}", f"${used} is unknown", KNOWN)
+        if signal.kind is Kind.GAUGE and _asked_increases(query):
             yield Problem(f"{where}.{key}", "takes an increase", "a gauge as it stands")
         if signal.kind is not Kind.GAUGE and not _taken_once(query):
             yield Problem(
@@ -226,8 +225,13 @@ def _asked(catalogue: Catalogue, where: str, name: str, asked: Asked) -> Iterato
 
 def _taken_once(query: str) -> bool:
     found = len(INCREASE.findall(query))
+    asked = _asked_increases(query)
     rates = re.search(r"(?<!\$)\b(i?rate|increase|i?delta)\s*\(", query)
-    return query == "$selector" or (0 < found == query.count("$increase") and rates is None)
+    return query == "$selector" or (0 < found == asked and rates is None)
+
+
+def _asked_increases(query: str) -> int:
+    return sum(name in ("increase", "rise") for name in USED.findall(query))
 
 
 def _one_of(names: Mapping[str, object] | list[Column]) -> str:

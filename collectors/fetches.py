@@ -76,9 +76,10 @@ class Fetch:
         parts = self._parts(self.row.asked_from, self.row.asked_to, late=False)
         if self.newest is None:
             self.row.warnings.append("No series answers: the exporter may not publish this.")
-        if self.late is not None:
+        again = self._asked_before(self.late)
+        if again is not None:
             try:
-                parts += self._parts(*self.late, late=True)
+                parts += self._parts(*again, late=True)
             except SourceError as error:
                 self.row.warnings.append(f"What may have come late was not read again: {error}")
                 self.late = None
@@ -98,6 +99,18 @@ class Fetch:
                 self._cover(part)
             changed += rows
         return changed + storing.renew_days(**self._of, hours=touched, until=self._now)
+
+    def _asked_before(self, late: Stretch | None) -> Stretch | None:
+        """What of it was ever asked for: a new signal has no hours before its first."""
+        if late is None:
+            return None
+        start, end = late
+        hours = HourCoverage.objects.filter(
+            region=self.row.run.region, signal=self._question.name,
+            hour__gte=floor(start, HOUR), hour__lt=end,
+        )  # fmt: skip
+        first = hours.order_by("hour").values_list("hour", flat=True).first()
+        return None if first is None else (max(start, first), end)
 
     def _parts(self, start: datetime, end: datetime, *, late: bool) -> list[Part]:
         return [self._part(one, late=late) for one in ranges(start=start, end=end, now=self._now)]

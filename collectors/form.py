@@ -207,8 +207,10 @@ class Question:
     @property
     def version(self) -> str:
         """A short hash of what is asked: figures of different versions are not the same figure."""
+        # A region's name asks for the same of each; a site's own selector for something else.
+        selector = "" if set(self.matchers) == {"region"} else matchers(self.matchers)
         text = "\n".join(
-            [self.signal.kind, repr(sorted(self.columns.items())), *self._queries("", "5m")]
+            [self.signal.kind, repr(sorted(self.columns.items())), *self._queries(selector, "5m")]
         )
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 

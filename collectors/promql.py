@@ -5,45 +5,61 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-PLACEHOLDERS = ("increase", "selector", "step")
+PLACEHOLDERS = ("increase", "rise", "selector", "step")
 USED = re.compile(r"\$([a-zA-Z_]\w*)")
-INCREASE = re.compile(r"\$increase\(\s*([a-zA-Z_:][\w:]*)\{([^{}]*)\}\s*\)")
+INCREASE = re.compile(r"\$(increase|rise)\(\s*([a-zA-Z_:][\w:]*)\{([^{}]*)\}\s*\)")
 
 
 def increases(query: str, *, buckets: bool = False) -> str:
-    """The query with each `$increase(metric{...})` written out.
+    """The query with each `$increase(metric{...})` and `$rise(metric{...})` written out.
 
     Exact where `increase()` extrapolates: the last value of the step less the last one known before
     it, up to a day back, so that a gap in between loses nothing. After a reset the count starts at
     zero: one that the step saw (it was higher within) adds what came before it, one between two
-    scrapes at the step's border does not. So it does for a series that is new, if others of its
-    kind were there before: when none was, it may be the memory that is new, and the events old. A
-    bucket is new only with its whole histogram: else it is its bound that is spelled anew.
+    scrapes at the step's border does not.
+
+    So it does for a series that is new, but only where all new ones of its kind together count less
+    than those of the step before: else they may be old counts under new names, or the memory may be
+    new. Then they count from their first sample on; so it always is in `$rise`, for counts that
+    outlive their exporter, where one of many may be named anew. A bucket is new only with its whole
+    histogram: else it is its bound that is spelled anew.
     """
 
     def written(found: re.Match[str]) -> str:
-        last, before, most = _over_steps(f"{found[1]}{{{found[2]}}}")
-        new = f"({last} unless {before})"
-        if buckets:
-            last_all, before_all, _most = _over_steps(f'{found[1]}{{{found[2]}, le="+Inf"}}')
-            new = f"({new} and ignoring (le) ({last_all} unless {before_all}))"
+        kind, metric, wanted = found.groups()
+        last, before, most, least = _over_steps(f"{metric}{{{wanted}}}")
+        born = f"(({last} - {least}) unless {before})"
+        if kind == "increase":
+            whole = f'{metric}{{{wanted}, le="+Inf"}}' if buckets else f"{metric}{{{wanted}}}"
+            last_all, before_all, _most, _least = _over_steps(whole)
+            new = f"({last} unless {before})"
+            if buckets:
+                new = f"({new} and ignoring (le) ({last_all} unless {before_all}))"
+            others = f"sum(last_over_time({whole}[$step] offset $step))"
+            born = (
+                f"({new} and on () (\n"
+                f"  sum({last_all} unless {before_all}) < {others}\n"
+                f"  or {others} == 0\n"
+                f"))\nor {born}"
+            )
         # What a step filters to few series stands first: the server passes over the rest.
         return (
             f"(clamp_min(({most} > {last}) - {before}, 0) + {last}\n"
             f"or {last} < {before}\n"
             f"or {last} - {before}\n"
-            f"or ({new} and on () group({before})))"
+            f"or {born})"
         )
 
     return INCREASE.sub(written, query)
 
 
-def _over_steps(series: str) -> tuple[str, str, str]:
-    """Of a step: its last value, the last one known before it, its highest."""
+def _over_steps(series: str) -> tuple[str, str, str, str]:
+    """Of a step: its last value, the last one known before it, its highest, its lowest."""
     return (
         f"last_over_time({series}[$step])",
         f"last_over_time({series}[1d] offset $step)",
         f"max_over_time({series}[$step])",
+        f"min_over_time({series}[$step])",
     )
 
 

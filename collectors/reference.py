@@ -55,10 +55,12 @@ of the signal), `trap` (what can go wrong with this exporter), `fallback` (what 
 where it is not published).
 
 Counters and histograms write `$increase(metric{$selector, ...})` where others write `increase()`; a
-histogram keeps the label `le` and has a `sum_query`. A signal of one's own is a `[signals.NAME]`
-table with `kind`, `unit`, `columns`, `meaning`, `trap`. `manage.py collect` lists everything that
-is wrong in the file, ends with status 2 and writes nothing. A changed query has another version;
-figures of the old one are kept, and where an hour has both, the newer counts.
+histogram keeps the label `le` and has a `sum_query`. Counts that outlive their exporter, as a
+kernel's do, take `$rise(...)`: a new name is no new count there. A signal of one's own is a
+`[signals.NAME]` table with `kind`, `unit`, `columns`, `meaning`, `trap`. `manage.py collect` lists
+everything that is wrong in the file, ends with status 2 and writes nothing. A changed query, and a
+changed selector other than the region's name, has another version; figures of the old one are kept,
+and where an hour has both, the newer counts.
 
 ## What presets need
 

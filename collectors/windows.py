@@ -107,9 +107,10 @@ def begin(
     `before` is that of the version before it: what that one owed, the new one owes. A back-fill of
     less than FIRST begins at its `since`.
     """
-    mark = floor(settled(now) - FIRST, HOUR) + LATE  # so that it is read from FIRST ago
+    first = floor(settled(now) - FIRST, HOUR)
     if since is not None:
-        mark = min(max(mark, floor(since, HOUR)), settled(now))
+        first = max(first, floor(since, HOUR))
+    mark = min(first + LATE, settled(now))  # so that it is read from `first` on
     if before is None:
         return Progress(mark)
     mark = min(mark, before.mark)

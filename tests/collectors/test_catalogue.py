@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,11 @@ def test_a_version_follows_the_query_and_not_the_region() -> None:
     assert version("tokyo") == version("osaka")
     assert version("tokyo") != version("tokyo", " > 0")
     assert len(version("tokyo")) <= 16
+    # A selector of the site's own asks for something else: the half of the region, say.
+    asked = catalogue.read().asked_in("tokyo")[0]
+    half = replace(asked, matchers={"region": "tokyo", "cluster": "one-of-two"})
+    assert half.version != asked.version
+    assert replace(asked, matchers={"region": "osaka"}).version == asked.version
 
 
 def _site(tmp_path: Path, text: str) -> Path:

@@ -54,6 +54,19 @@ def history() -> dict[str, Value]:
         count, total = each_minute(100.0, first=5_000.0), each_minute(0.5, first=40.0)
         series[f"ceph_osd_op_w_latency_count{{{of}}}"] = gap(count) if osd == 2 else count
         series[f"ceph_osd_op_w_latency_sum{{{of}}}"] = gap(total) if osd == 2 else total
+    # In Osaka the exporters are named anew and the counts go on: a new pod of node-exporter on n1,
+    # another manager of Ceph.
+    for node, pod, times in (
+        ("n1", "a", {"until": "00:30"}), ("n1", "b", {"since": "00:31"}), ("n2", "c", {}),
+    ):  # fmt: skip
+        key = f'region="osaka",instance="{node}",pod="{pod}",export="nas:/ckpt",operation="WRITE"'
+        series[f"{nfs}_requests_total{{{key}}}"] = cut(each_minute(60.0, first=1e6), **times)
+    for osd in range(3):
+        for manager, times in (("a", {"until": "00:40"}), ("b", {"since": "00:41"})):
+            key = f'region="osaka",cluster="ceph",ceph_daemon="osd.{osd}",instance="{manager}"'
+            series[f"ceph_osd_op_w_latency_count{{{key}}}"] = cut(
+                each_minute(100.0, first=5e6), **times
+            )
     put = 'region="tokyo",cluster="s3-tyo",server="s1:9000",pool_index="0",type="s3"'
     ttfb = "minio_api_requests_ttfb_seconds_distribution"
     for name in ("PutObject", "GetObject"):
@@ -138,6 +151,20 @@ def test_ceph_counts_go_on_behind_a_gap_in_the_scrapes(source: Source) -> None:
     seconds = counted(source, "ceph", "storage_write_op_seconds")["ceph-tyo",]
     assert ops == pytest.approx(100 * 60 * 3)
     assert seconds == pytest.approx(0.5 * 60 * 3)
+
+
+def test_counts_that_outlive_their_exporter_go_on_under_a_new_name(source: Source) -> None:
+    asked = question("nfs-mountstats", "storage_write_ops", region="osaka")
+    # 60 a minute from 00:20 to 01:00: n2 40 minutes; n1 9 up to 00:29 and 29 from 00:31 on. The
+    # million before midnight is no news, and the two minutes between are not known.
+    assert grown(source, asked, at("00:20"), at("01:00")) == {
+        ("nas:/ckpt", "WRITE"): pytest.approx(60 * (40 + 9 + 29))
+    }
+    # Three OSDs, 100 a minute: 19 minutes up to 00:39, 19 from 00:41 on.
+    asked = question("ceph", "storage_write_ops", region="osaka")
+    assert grown(source, asked, at("00:20"), at("01:00")) == {
+        ("ceph",): pytest.approx(3 * 100 * (19 + 19))
+    }
 
 
 def test_minio_tells_buckets_under_another_name_and_no_sum(source: Source) -> None:

@@ -202,7 +202,13 @@ def test_a_back_fill_after_the_mark_leaves_what_it_skips_as_a_gap() -> None:
 
 def test_the_first_back_fill_of_a_signal_leaves_no_gap_before_it() -> None:
     now = at("04:32", day=1)
-    assert windows.begin(now=now, since=at("01:20", day=1)) == Progress(at("01:00", day=1))
+    progress = windows.begin(now=now, since=at("01:20", day=1))
+    (window,) = windows.back_fill(since=at("01:20", day=1), until=None, now=now)
+    after = windows.after(progress, window, Outcome.WHOLE, now=now)
+    assert after == Progress(at("04:30", day=1))
+    # When it fails the schedule reads from there, and not before.
+    (newest,) = _plan(progress, now)
+    assert newest.stretches[0][0] == at("01:00", day=1)
     assert windows.begin(now=now, since=at("01:20", day=-7)) == Progress(at("06:00"))
 
 
