@@ -12,7 +12,7 @@ from django.db.models import Count, Max
 from collectors import rollups, storing
 from collectors.catalogue import Kind, Question
 from collectors.ranges import Range, floor, ranges
-from collectors.rollups import HOUR, STEP
+from collectors.rollups import EXPECTED, HOUR, STEP
 from collectors.source import Source, SourceError
 from collectors.windows import Stretch
 from portal.telemetry.models import (
@@ -113,7 +113,28 @@ class Fetch:
         return None if first is None else (max(start, first), end)
 
     def _parts(self, start: datetime, end: datetime, *, late: bool) -> list[Part]:
-        return [self._part(one, late=late) for one in ranges(start=start, end=end, now=self._now)]
+        found = ranges(start=start, end=end, now=self._now)
+        return [self._part(one, late=late) for r in found for one in r.split(self._begun(r))]
+
+    def _begun(self, one: Range) -> list[datetime]:
+        """The old hours of which some steps are stored: the others are asked step by step too.
+
+        Asked as a whole after an outage, an hour would lose what was known before it.
+        """
+        if one.as_steps:
+            return []
+        hours = HourCoverage.objects.filter(
+            region=self.row.run.region, signal=self._question.name, hour__gte=one.start,
+            hour__lt=one.end, observed__gt=0, observed__lt=EXPECTED,
+        ).order_by("hour").values_list("hour", flat=True)  # fmt: skip
+        of = {"series__region": self.row.run.region, "series__signal": self._question.name}
+        return [
+            hour
+            for hour in hours
+            if StepRollup.objects.filter(
+                **of, version=self._question.version, at__gte=hour, at__lt=hour + HOUR
+            ).exists()
+        ]
 
     def _part(self, one: Range, *, late: bool) -> Part:
         kind, columns = self._question.signal.kind, self._question.columns
@@ -148,7 +169,8 @@ class Fetch:
     def _store(self, part: Part) -> int:
         version, rows = self._question.version, part.rows
         if not part.range.as_steps:
-            return storing.upsert(HourRollup, rows.rename(columns={"at": "hour"}), version=version)
+            made = rows.rename(columns={"at": "hour"})
+            return storing.upsert(HourRollup, made, version=version, whole_hours=True)
         changed = storing.upsert(StepRollup, rows, version=version)
         if changed or not part.late:
             changed += storing.renew_hours(**self._of, hours=part.hours)

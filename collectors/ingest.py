@@ -184,8 +184,8 @@ class _Asked:
         asked = windows.back_fill(since=self._since, until=until, now=self._now)
         with transaction.atomic():
             self._claim.check()
-            # Owed before it is asked for: a kill leaves it to the schedule.
             known = progress.load(of, now=self._now, since=self._since)
+            # Owed before it is asked for: a kill leaves it to the schedule.
             owed = windows.taken_over(known, [Gap(window.start, window.end) for window in asked])
             progress.store(of, owed)
         return asked

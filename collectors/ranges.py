@@ -7,7 +7,8 @@ is lost, so the newest hours are asked step by step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from collectors.catalogue import Kind
@@ -35,6 +36,18 @@ class Range:
             return self.start, self.end - STEP, STEP
         step = STEP if self.as_steps else HOUR
         return self.start + step, self.end, step
+
+    def split(self, hours: Iterable[datetime]) -> list[Range]:
+        """The same stretch, with these hours of it (in order) asked step by step."""
+        found, start = [], self.start
+        for hour in hours:
+            if start < hour:
+                found.append(replace(self, start=start, end=hour))
+            found.append(Range(hour, hour + HOUR, as_steps=True))
+            start = hour + HOUR
+        if start < self.end:
+            found.append(replace(self, start=start))
+        return found
 
 
 def ranges(*, start: datetime, end: datetime, now: datetime) -> list[Range]:

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connection
 
 from portal.fleet.models import Region
-from portal.telemetry.models import Rollup, Series
+from portal.telemetry.models import Quality, Rollup, Series
 
 MEASURED = (
     "sum_value", "count", "min_value", "max_value", "buckets", "last_value", "last_at", "observed",
@@ -34,13 +34,25 @@ class Level:
         return connection.ops.quote_name(self.model._meta.db_table)  # noqa: SLF001
 
 
-def on_conflict(level: Level) -> str:
-    """Writes over the row of the same key, unless it is equal; the table is called `old`."""
+def on_conflict(level: Level, *, whole_hours: bool = False) -> str:
+    """Writes over the row of the same key, unless it is equal or better; the table is called `old`.
+
+    Better is what holds more steps, and of as many what is complete: a server that has lost its
+    memory, or half of which is away, takes nothing from what it told before. Of counts asked for
+    `whole_hours` nobody knows how many steps they hold: there, more events are better.
+    """
+    more = (
+        "old.last_at IS NULL AND (COALESCE(old.sum_value > excluded.sum_value, FALSE) "
+        "OR old.count > excluded.count)"
+    )
     return (
         f"ON CONFLICT (series_id, {level.instant}, version) DO UPDATE "
         f"SET {', '.join(f'{name} = excluded.{name}' for name in MEASURED)} "
         f"WHERE ({', '.join(f'old.{name}' for name in MEASURED)}) IS DISTINCT FROM "
-        f"({', '.join(f'excluded.{name}' for name in MEASURED)})"
+        f"({', '.join(f'excluded.{name}' for name in MEASURED)}) "
+        "AND NOT (old.observed > excluded.observed OR (old.observed = excluded.observed "
+        f"AND old.quality = '{Quality.COMPLETE}' "
+        f"AND (excluded.quality = '{Quality.PARTIAL}'{f' OR {more}' if whole_hours else ''})))"
     )
 
 

@@ -102,19 +102,20 @@ class Lines:
         return {row[1:]: row[0] for row in rows.values_list("pk", *COLUMNS).iterator()}
 
 
-def upsert(level: type[Rollup], rows: pd.DataFrame, *, version: str) -> int:
+def upsert(
+    level: type[Rollup], rows: pd.DataFrame, *, version: str, whole_hours: bool = False
+) -> int:
     """Writes the rows over those of the same series, instant and version; gives how many changed.
 
-    Rows that are there and equal stay untouched, and so do complete ones where the new is partial
-    and holds no more steps. On SQLite all others count as changed.
+    Rows that are there and equal or better stay untouched; `rolling.on_conflict` says which. On
+    SQLite all others count as changed.
     """
-    instant = LEVELS[level].instant
-    if "quality" in rows and (rows["quality"] == Quality.PARTIAL).any():
-        rows = rows[~_less(level, rows, version=version)]
     if rows.empty:
         return 0
+    instant = LEVELS[level].instant
     rows = rows.sort_values(["series", instant], kind="stable")
     if connection.vendor != "postgresql":
+        rows = rows[~_worse(level, rows, version=version, whole_hours=whole_hours)]
         return _upsert_objects(level, rows, version=version)
     measured = ", ".join(_TYPES)
     sql = (
@@ -123,7 +124,7 @@ def upsert(level: type[Rollup], rows: pd.DataFrame, *, version: str) -> int:
         f"FROM unnest(%s::int8[], %s::timestamptz[], "
         f"{', '.join(f'%s::{kind}[]' for kind in _TYPES.values())}) "
         f"AS new (s, i, {measured}) "
-        f"{on_conflict(LEVELS[level])}"
+        f"{on_conflict(LEVELS[level], whole_hours=whole_hours)}"
     )
     changed = 0
     with connection.cursor() as cursor:
@@ -133,20 +134,6 @@ def upsert(level: type[Rollup], rows: pd.DataFrame, *, version: str) -> int:
             cursor.execute(sql, [version, *map(_literal, columns)])
             changed += cursor.rowcount
     return changed
-
-
-def _less(level: type[Rollup], rows: pd.DataFrame, *, version: str) -> Booleans:
-    """Which rows are partial where a complete one stands that holds as many steps."""
-    instant = LEVELS[level].instant
-    found = level._default_manager.filter(  # noqa: SLF001
-        series__in=rows["series"].unique().tolist(), version=version, quality=Quality.COMPLETE,
-        **{f"{instant}__range": (rows[instant].min(), rows[instant].max())},
-    ).values_list("series_id", instant, "observed")  # fmt: skip
-    complete = {(series, pd.Timestamp(at)): observed for series, at, observed in found}
-    keys = zip(rows["series"], rows[instant], strict=True)
-    held = np.array([complete.get(key, 0) for key in keys], dtype=np.int64)
-    less: Booleans = (rows["quality"] == Quality.PARTIAL).to_numpy()
-    return less & (held >= rows["observed"].to_numpy(dtype=np.int64))
 
 
 def stored(
@@ -246,6 +233,26 @@ def _plain(column: pd.Series[Any]) -> list[Any]:
     if missing.any():
         return [None if gone else value for value, gone in zip(values, missing, strict=True)]
     return values
+
+
+def _worse(level: type[Rollup], rows: pd.DataFrame, *, version: str, whole_hours: bool) -> Booleans:
+    """Which rows would be written over better ones; the same as `rolling.on_conflict`."""
+    instant = LEVELS[level].instant
+    there = level._default_manager.filter(  # noqa: SLF001
+        series__in=rows["series"].unique().tolist(), version=version,
+        **{f"{instant}__range": (rows[instant].min(), rows[instant].max())},
+    )  # fmt: skip
+    known = {(row.series_id, pd.Timestamp(getattr(row, instant))): row for row in there}
+    found = []
+    for new in rows.assign(quality=_column(rows, "quality")).to_dict("records"):
+        old = known.get((new["series"], new[instant]))
+        if old is None or old.observed != new["observed"]:
+            found.append(old is not None and old.observed > new["observed"])
+            continue
+        more = (old.sum_value or 0) > new["sum_value"] or old.count > new["count"]
+        less = new["quality"] == Quality.PARTIAL or (whole_hours and old.last_at is None and more)
+        found.append(old.quality == Quality.COMPLETE and less)
+    return np.array(found, dtype=bool)
 
 
 def _upsert_objects(level: type[Rollup], rows: pd.DataFrame, *, version: str) -> int:

@@ -144,7 +144,6 @@ def scheduled(progress: Progress, *, now: datetime, most: timedelta) -> list[Win
 
 def back_fill(*, since: datetime, until: datetime | None, now: datetime) -> list[Window]:
     """What is asked when somebody names a stretch: whole hours, in pieces, the newest first."""
-    # Half an hour would be written over the whole that may be there already.
     end = settled(now)
     if until is not None:
         end = min(end, floor(until + HOUR - timedelta.resolution, HOUR))

@@ -375,6 +375,73 @@ def test_a_back_fill_that_is_killed_leaves_what_it_had_not_asked_owed(
     assert {count for _signal, count in of_signals} == {36 + 1}
 
 
+def _since(begins: datetime, value: str = "8") -> Callable[[Request], Reply]:
+    """A server whose memory begins there."""
+
+    def reply(request: Request) -> Reply:
+        start, end, step = (int(float(request.query[name][0])) for name in ("start", "end", "step"))
+        values = [
+            [at, value] for at in range(start, end + 1, step) if at >= begins.timestamp()
+        ]  # fmt: skip
+        labels = {"bound": "+Inf"} if "bound" in request.query["query"][0] else {}
+        return Reply(_matrix({"metric": labels, "values": values}) if values else _matrix())
+
+    return reply
+
+
+def _hour(signal: str, hour: datetime) -> Any:
+    return HourRollup.objects.values_list("sum_value", "observed").get(
+        series__signal=signal, hour=hour
+    )
+
+
+def _by_hand(world: worlds.World, reply: Callable[[Request], Reply], since: datetime) -> None:
+    with answering(reply) as (url, _seen):
+        made = _source(url)
+        ingest.collect(
+            region=world.regions["tokyo"], catalogue=catalogue.read(), source=made,
+            asked_by="test", now=NOW, since=since,
+        )  # fmt: skip
+        made.close()
+
+
+def test_a_server_that_lost_its_memory_takes_nothing_from_what_it_told(
+    world: worlds.World,
+) -> None:
+    _collect(world, _good)
+    hour = datetime(2026, 11, 29, 9, tzinfo=UTC)
+    gauge, count = _hour("gpu_reporting_gpus", hour), _hour("admitted_jobs", hour)
+    assert gauge == (12 * 8, 12)
+    # Its disk is new since 09:45: three steps of the hour, and of counts less.
+    _by_hand(world, _since(hour + timedelta(minutes=45), "3"), NOW - timedelta(hours=24))
+    assert _hour("gpu_reporting_gpus", hour) == gauge
+    assert _hour("admitted_jobs", hour) == count
+    # What it does know is written over what was not whole.
+    HourRollup.objects.filter(hour=hour).update(observed=2)
+    _by_hand(world, _since(hour + timedelta(minutes=45), "3"), NOW - timedelta(hours=24))
+    assert _hour("gpu_reporting_gpus", hour) == (3 * 3, 3)
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_an_hour_that_an_outage_cut_is_made_of_what_lies_before_and_behind(
+    world: worlds.World,
+    by_hand: bool,
+) -> None:
+    """Known up to 20:25; the server starts anew at 20:45; we are back eight hours later."""
+    hour = datetime(2026, 11, 29, 20, tzinfo=UTC)
+    _collect(world, _good, now=hour + timedelta(minutes=25, seconds=35))
+    assert _hour("gpu_reporting_gpus", hour) == (5 * 8, 5)
+    anew = _since(hour + timedelta(minutes=45))
+    if by_hand:
+        _by_hand(world, anew, NOW - timedelta(hours=20))
+    else:
+        _collect(world, anew)
+    # Steps of 20:00 to 20:20, and of 20:45 to 20:55.
+    assert _hour("gpu_reporting_gpus", hour) == (8 * 8, 8)
+    coverage = models.HourCoverage.objects.get(signal="gpu_reporting_gpus", hour=hour)
+    assert coverage.observed == 8
+
+
 def test_one_signal_that_fails_loses_no_other(world: worlds.World) -> None:
     def reply(request: Request) -> Reply:
         if "kueue_pending" in request.query["query"][0]:
