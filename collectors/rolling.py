@@ -97,7 +97,7 @@ def roll(
                 MAX(max_value) AS max_value,
                 (ARRAY_AGG(last_value ORDER BY last_at DESC) FILTER (WHERE last_at IS NOT NULL))[1]
                     AS last_value,
-                MAX(last_at) AS last_at, LEAST(SUM(observed), %(expected)s) AS observed,
+                MAX(last_at) AS last_at, SUM(observed) AS observed,
                 MAX(quality) AS quality
             FROM parts GROUP BY series_id
         )

@@ -115,7 +115,7 @@ def rolled(
     frame = frame.sort_values([*keys, at], kind="stable")
     grouped = frame.groupby(by, sort=False, observed=True)
     made = grouped[["count", "observed"]].sum()
-    made["observed"] = made["observed"].clip(upper=expected).astype("int64")
+    made["observed"] = made["observed"].astype("int64")
     made["sum_value"] = grouped["sum_value"].sum(min_count=1)
     made["min_value"] = grouped["min_value"].min()
     made["max_value"] = grouped["max_value"].max()
@@ -129,18 +129,6 @@ def rolled(
         partial = (frame["quality"] == PARTIAL).groupby(grouped.ngroup(), sort=True).any()
         made["quality"] = np.where(partial.to_numpy(), PARTIAL, COMPLETE)
     return made.reset_index()[columns]
-
-
-def hours(
-    kind: Kind,
-    frame: pd.DataFrame,
-    keys: list[str],
-    sums: pd.DataFrame | None = None,
-    *,
-    step: timedelta = STEP,
-) -> pd.DataFrame:
-    """Hour rows of one signal from its samples: columns `keys`, hour and those of MEASURED."""
-    return into_hours(steps(kind, frame, keys, sums, step=step), keys)
 
 
 def into_hours(made: pd.DataFrame, keys: list[str] | None = None) -> pd.DataFrame:

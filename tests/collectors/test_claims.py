@@ -57,6 +57,13 @@ def test_an_expired_claim_goes_to_the_next_and_is_lost_for_good(tokyo: Region) -
     assert models.Claim.objects.get().owner == "second"
 
 
+def test_a_claim_is_held_to_its_last_second(tokyo: Region) -> None:
+    first, second = Claim(tokyo, owner="first"), Claim(tokyo, owner="second")
+    assert first.take()
+    models.Claim.objects.filter(region=tokyo).update(expires_at=Now() + timedelta(seconds=20))
+    assert not second.take()
+
+
 def test_a_task_that_is_tried_again_takes_up_its_own_claim(tokyo: Region) -> None:
     assert Claim(tokyo, owner="task").take()
     assert Claim(tokyo, owner="task").take()

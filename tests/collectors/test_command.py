@@ -142,6 +142,8 @@ def test_a_collection_that_comes_too_late_is_passed_over_and_counted(
         tasks.collect_region("tokyo", (late + timedelta(seconds=60)).isoformat())
         assert seen
     assert CollectionRun.objects.count() == 1
+    # The next one is due five minutes later: what comes shortly before it is not worth while.
+    assert timedelta(minutes=4) < tasks.OVERDUE_AFTER < STEP
 
 
 def test_a_collection_is_tried_again_when_the_database_went_away() -> None:

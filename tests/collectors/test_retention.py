@@ -53,6 +53,14 @@ def test_each_level_is_kept_for_as_long_as_the_site_says(
     assert retention.prune(now=NOW) == {"steps": 0, "hours": 0, "days": 0}
 
 
+def test_steps_go_with_the_whole_of_their_hour(world: worlds.World) -> None:
+    # At 09:35 what is older than 09:35 of the day before would be half an hour.
+    hour = NOW - DAY
+    _store(world, StepRollup, [hour + n * STEP for n in range(-2, 12)])
+    assert retention.prune(now=NOW + 7 * STEP)["steps"] == 2
+    assert StepRollup.objects.earliest("at").at == hour
+
+
 def test_a_day_is_not_made_anew_of_the_hours_that_are_left(
     world: worlds.World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

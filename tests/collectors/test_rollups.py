@@ -1,4 +1,5 @@
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -19,9 +20,13 @@ def _frame(values: list[tuple[int, float]], **labels: str) -> pd.DataFrame:
     return frame
 
 
+def _hours(kind: Kind, frame: pd.DataFrame, keys: list[str], *sums: Any, **more: Any) -> Any:
+    return rollups.into_hours(rollups.steps(kind, frame, keys, *sums, **more), keys)
+
+
 def test_a_gauge_keeps_sum_count_extremes_and_its_newest_value() -> None:
     frame = _frame([(0, 4), (1, 8), (11, 6), (12, 100)], pool="a")
-    first, second = rollups.hours(Kind.GAUGE, frame, ["pool"]).to_dict("records")
+    first, second = _hours(Kind.GAUGE, frame, ["pool"]).to_dict("records")
     assert (first["sum_value"], first["count"], first["observed"]) == (18, 3, 3)
     assert (first["min_value"], first["max_value"], first["last_value"]) == (4, 8, 6)
     assert first["last_at"] == NOON + 11 * STEP
@@ -30,7 +35,7 @@ def test_a_gauge_keeps_sum_count_extremes_and_its_newest_value() -> None:
 
 def test_an_increase_belongs_to_the_step_before_it() -> None:
     frame = _frame([(1, 2), (12, 3), (13, 5)], project="p")
-    first, second = rollups.hours(Kind.COUNTER, frame, ["project"]).to_dict("records")
+    first, second = _hours(Kind.COUNTER, frame, ["project"]).to_dict("records")
     assert (first["hour"], first["sum_value"], first["observed"]) == (NOON, 5, 2)
     assert second["sum_value"] == 5
     assert pd.isna(first["min_value"])
@@ -46,7 +51,7 @@ def test_buckets_are_added_bound_by_bound_in_their_order() -> None:
         ]
     )
     sums = _frame([(1, 50), (2, 60)], lane="l")
-    (row,) = rollups.hours(Kind.HISTOGRAM, frame, ["lane"], sums).to_dict("records")
+    (row,) = _hours(Kind.HISTOGRAM, frame, ["lane"], sums).to_dict("records")
     # At or below 2.5 nobody knows of the second step.
     assert list(row["buckets"].items()) == [("10", 2.0), ("+Inf", 7.0)]
     assert (row["count"], row["sum_value"], row["observed"]) == (7, 110, 2)
@@ -54,14 +59,14 @@ def test_buckets_are_added_bound_by_bound_in_their_order() -> None:
 
 def test_a_histogram_without_sums_or_total_is_not_guessed() -> None:
     frame = _frame([(1, 3)], lane="l", bound="+Inf")
-    (row,) = rollups.hours(Kind.HISTOGRAM, frame, ["lane"]).to_dict("records")
+    (row,) = _hours(Kind.HISTOGRAM, frame, ["lane"]).to_dict("records")
     assert pd.isna(row["sum_value"])
-    assert rollups.hours(Kind.HISTOGRAM, _frame([(1, 3)], lane="l", bound="10"), ["lane"]).empty
+    assert _hours(Kind.HISTOGRAM, _frame([(1, 3)], lane="l", bound="10"), ["lane"]).empty
 
 
 def test_nothing_makes_no_hours() -> None:
     frame, refused = rollups.tidy(_frame([]), {"pool": "pool"})
-    made = rollups.hours(Kind.GAUGE, frame, ["pool"])
+    made = _hours(Kind.GAUGE, frame, ["pool"])
     assert made.empty
     assert refused == 0
     assert {"pool", "hour", "sum_value", "buckets"} <= set(made.columns)
@@ -81,7 +86,7 @@ def test_two_series_for_one_line_are_refused() -> None:
 
 def test_buckets_without_a_bound_are_refused() -> None:
     with pytest.raises(UnusableAnswerError, match="no buckets"):
-        rollups.hours(Kind.HISTOGRAM, _frame([(1, 1)], lane="l"), ["lane"])
+        _hours(Kind.HISTOGRAM, _frame([(1, 1)], lane="l"), ["lane"])
     with pytest.raises(UnusableAnswerError, match="no upper bound"):
         rollups.tidy(_frame([(1, 1)], bound="many"), {})
 
@@ -95,7 +100,7 @@ def test_a_name_too_long_to_keep_is_counted_and_not_cut() -> None:
 
 def test_a_step_of_an_hour_stands_for_its_twelve() -> None:
     frame = _frame([(12, 7), (24, 1)], project="p")
-    made = rollups.hours(Kind.COUNTER, frame, ["project"], step=timedelta(hours=1))
+    made = _hours(Kind.COUNTER, frame, ["project"], step=timedelta(hours=1))
     first, second = made.to_dict("records")
     assert (first["hour"], first["sum_value"], first["observed"]) == (NOON, 7, 12)
     assert second["hour"] == NOON + timedelta(hours=1)

@@ -127,6 +127,63 @@ def test_a_day_is_made_of_its_hours_once_it_is_over(world: worlds.World) -> None
     assert (day.day, day.expected) == (MIDNIGHT, 288)
 
 
+def test_a_day_is_not_made_anew_of_the_few_hours_that_came_again(world: worlds.World) -> None:
+    """Its hours are deleted after two years; somebody asks for two of them once more."""
+    region = world.regions["tokyo"]
+    (key,) = storing.Lines(region).keys("quota_used_gpus", pd.DataFrame({"pool": ["a"]}))
+    hours = [MIDNIGHT + n * HOUR for n in range(24)]
+    of = storing.Of(region=region, signal="quota_used_gpus", version="v")
+
+    def renew() -> None:
+        storing.renew_days(**of, hours=hours, until=MIDNIGHT + 24 * HOUR)
+
+    storing.upsert(HourRollup, _rows(key, "hour", [(hour, 8.0) for hour in hours]), version="v")
+    renew()
+    HourRollup.objects.all().delete()
+    storing.upsert(HourRollup, _rows(key, "hour", [(hours[n], 8.0) for n in (20, 21)]), version="v")
+    renew()
+    found = DayRollup.objects.values_list("sum_value", "observed").get()
+    assert found == (288 * 8.0, 288)
+    # When all of them came again, it is made anew.
+    storing.upsert(HourRollup, _rows(key, "hour", [(hour, 9.0) for hour in hours]), version="v")
+    renew()
+    assert DayRollup.objects.get().sum_value == 288 * 9.0
+
+
+def test_one_step_that_is_partial_makes_its_hour_so(world: worlds.World) -> None:
+    region = world.regions["tokyo"]
+    (key,) = storing.Lines(region).keys("quota_used_gpus", pd.DataFrame({"pool": ["a"]}))
+    steps = _rows(key, "at", [(MIDNIGHT + n * rollups.STEP, 5.0) for n in range(12)])
+    steps["quality"] = ["complete"] * 5 + ["partial"] + ["complete"] * 6
+    storing.upsert(StepRollup, steps, version="v")
+    of = storing.Of(region=region, signal="quota_used_gpus", version="v")
+    storing.renew_hours(**of, hours=[MIDNIGHT])
+    assert HourRollup.objects.get().quality == "partial"
+    # The step came as a whole: so is the hour.
+    storing.upsert(StepRollup, steps.assign(quality="complete"), version="v")
+    storing.renew_hours(**of, hours=[MIDNIGHT])
+    assert HourRollup.objects.get().quality == "complete"
+
+
+def test_of_hours_asked_as_wholes_more_events_stay(world: worlds.World) -> None:
+    """An increase over an hour says nothing of its steps: a server that forgot answers less."""
+    (key,) = storing.Lines(world.regions["tokyo"]).keys("x", pd.DataFrame({"pool": ["a"]}))
+    rows = _rows(key, "hour", [(MIDNIGHT, 5.0)])
+    rows[["min_value", "max_value", "last_value"]] = float("nan")
+    rows["last_at"] = pd.Series([pd.NaT], dtype="datetime64[us, UTC]")
+
+    def store(value: float, *, whole_hours: bool = True) -> float | None:
+        given = rows.assign(sum_value=value)
+        storing.upsert(HourRollup, given, version="v", whole_hours=whole_hours)
+        return HourRollup.objects.get().sum_value
+
+    assert store(60.0) == 60.0
+    assert store(15.0) == 60.0
+    assert store(61.0) == 61.0
+    # Made of its steps it is what they say: an event may have moved to the next hour.
+    assert store(59.0, whole_hours=False) == 59.0
+
+
 def test_a_day_whose_buckets_became_finer_is_read_by_the_bounds_that_all_hours_have(
     world: worlds.World,
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors import windows
+from collectors import ranges, windows
 from collectors.rollups import HOUR, STEP
 from collectors.windows import Gap, Outcome, Progress, Why, Window
 
@@ -236,6 +236,26 @@ def test_what_another_version_owes_is_added_to_what_is_owed() -> None:
             Gap(at("09:00"), at("10:00")),
         ),
     )
+
+
+def test_a_window_is_asked_as_whole_hours_and_the_newest_six_as_steps() -> None:
+    def asked(start: str, end: str, now: str = "12:31") -> list[tuple[datetime, datetime, bool]]:
+        found = ranges.ranges(start=at(start), end=at(end), now=at(now))
+        return [(one.start, one.end, one.as_steps) for one in found]
+
+    assert asked("04:00", "12:30") == [
+        (at("04:00"), at("06:00"), False), (at("06:00"), at("12:30"), True),
+    ]  # fmt: skip
+    assert asked("04:00", "05:00") == [(at("04:00"), at("05:00"), False)]
+    assert asked("04:10", "04:40") == [(at("04:00"), at("05:00"), False)]
+    assert asked("06:10", "06:40") == [(at("06:10"), at("06:40"), True)]
+    # Hours of which some steps are known are asked step by step.
+    whole = ranges.Range(at("01:00"), at("05:00"), as_steps=False)
+    parts = whole.split([at("02:00"), at("04:00")])
+    assert [(one.start, one.end, one.as_steps) for one in parts] == [
+        (at("01:00"), at("02:00"), False), (at("02:00"), at("03:00"), True),
+        (at("03:00"), at("04:00"), False), (at("04:00"), at("05:00"), True),
+    ]  # fmt: skip
 
 
 # --- whatever happens ------------------------------------------------------------------------
