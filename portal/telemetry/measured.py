@@ -6,7 +6,7 @@ Unknown is never zero: an hour without samples has no row.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -118,7 +118,7 @@ def days(
     _check(by)
     zone = ZoneInfo(settings.REPORT_TIMEZONE)
     for instant in (start, end):
-        if instant.astimezone(zone).time() != time():
+        if instant != _begins(instant.astimezone(zone).date(), zone):
             raise ValueError(f"{instant.isoformat()} is no midnight in {zone.key}")
     rows = _rows(DayRollup, "day", signal=signal, start=start, end=end, regions=regions)
     whole = _whole_days(rows, signal=signal, regions=regions)
@@ -262,19 +262,21 @@ def _between(
     for day in whole:
         if at < day:
             found.append((at, day))
-        at = _next_midnight(day, zone)
+        at = _begins(day.astimezone(zone).date() + timedelta(days=1), zone)
     return [*found, (at, end)] if at < end else found
 
 
-def _next_midnight(day: datetime, zone: ZoneInfo) -> datetime:
-    return datetime.combine(day.astimezone(zone).date() + timedelta(days=1), time(), tzinfo=zone)
+def _begins(day: date, zone: ZoneInfo) -> datetime:
+    """When a date begins: where clocks go forward at midnight, that is one o'clock."""
+    return datetime.combine(day, time(), tzinfo=zone).astimezone(UTC)
 
 
 def _days_from_hours(frame: pd.DataFrame, *, by: Sequence[str], zone: ZoneInfo) -> pd.DataFrame:
     if frame.empty:
         return pd.DataFrame(columns=["day", *by, *OF_A_DAY])
-    local = frame["hour"].dt.tz_convert(zone)
-    frame = frame.assign(day=local.dt.normalize().dt.tz_convert("UTC"))
+    dates = frame["hour"].dt.tz_convert(zone).dt.date
+    begins = {day: pd.Timestamp(_begins(day, zone)) for day in dates.unique()}
+    frame = frame.assign(day=dates.map(begins))
     keys = ["day", *by]
     grouped = frame.groupby(keys, sort=True, dropna=False)
     total = grouped[["count", "observed", "expected"]].sum()

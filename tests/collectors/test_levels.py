@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 import pytest
+from pytest_django import Settings
 
 from collectors import rollups, storing
 from collectors.rollups import HOUR, STEP
@@ -151,3 +152,29 @@ def test_a_day_with_a_second_version_is_read_from_its_hours(world: worlds.World)
 def test_only_midnights_of_the_site_begin_a_day(world: worlds.World) -> None:
     with pytest.raises(ValueError, match="no midnight in Asia/Tokyo"):
         selectors.days(signal="x", start=START + HOUR, end=END)
+
+
+def test_a_day_without_a_midnight_begins_at_one_o_clock(
+    world: worlds.World, settings: Settings
+) -> None:
+    """In Cairo clocks go from midnight to one o'clock on 24 April 2026: that day has 23 hours."""
+    settings.REPORT_TIMEZONE = "Africa/Cairo"
+    # Before it is UTC+2, after it UTC+3.
+    begins, ends = datetime(2026, 4, 23, 22, tzinfo=UTC), datetime(2026, 4, 24, 21, tzinfo=UTC)
+    (key,) = storing.Lines(world.regions["tokyo"]).keys("quota_used_gpus", pd.DataFrame([{}]))
+    hours = pd.date_range(begins - HOUR, ends, freq="h")  # the last of the day before, one after
+    rows = pd.DataFrame({"series": key, "hour": hours, "sum_value": 24.0, "count": 12.0})
+    rows[["min_value", "max_value", "last_value"]] = 2.0
+    rows["observed"] = rows["expected"] = 12
+    rows["last_at"], rows["buckets"] = rows["hour"], None
+    storing.upsert(HourRollup, rows, version="v")
+    asked = {"signal": "quota_used_gpus", "start": begins, "end": ends, "by": []}
+    (from_hours,) = selectors.days(**asked).to_dict("records")  # type: ignore[arg-type]
+    assert (from_hours["day"], from_hours["observed"]) == (pd.Timestamp(begins), 23 * 12)
+    assert storing.renew_days(
+        region=world.regions["tokyo"], signal="quota_used_gpus", version="v",
+        hours=[begins], until=ends,
+    ) == 1  # fmt: skip
+    (from_day,) = selectors.days(**asked).to_dict("records")  # type: ignore[arg-type]
+    assert from_day["day"] == pd.Timestamp(begins)
+    assert (from_day["sum_value"], from_day["expected"]) == (23 * 24.0, 23 * 12)
