@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from zlib import crc32
 
 from collectors import windows
+from collectors.rollups import STEP
 from collectors.storing import Of
 from collectors.windows import Progress
 from portal.telemetry.models import Gap, Watermark
@@ -28,9 +30,9 @@ def load(of: Of, *, now: datetime, since: datetime | None = None) -> Progress:
     mark = marks.pop(of["version"], None)
     if mark is not None:
         ordered = tuple(sorted(own, key=lambda gap: gap.start))
-        return windows.taken_over(Progress(mark, ordered), others)
+        return windows.taken_over(Progress(mark, ordered, _turn(of)), others)
     before = Progress(max(marks.values()), others) if marks else None
-    return windows.begin(now=now, since=since, before=before)
+    return windows.begin(now=now, since=since, before=before, turn=_turn(of))
 
 
 def store(of: Of, progress: Progress, *, newest: datetime | None = None) -> None:
@@ -56,6 +58,11 @@ def store(of: Of, progress: Progress, *, newest: datetime | None = None) -> None
         Gap(**of, start=gap.start, end=gap.end, tries=gap.tries, not_before=gap.not_before)
         for gap in sorted(new, key=lambda gap: gap.start)
     )
+
+
+def _turn(of: Of) -> timedelta:
+    """When a signal is read again: always at the same step of a quarter of an hour."""
+    return crc32(of["signal"].encode()) % (windows.AGAIN // STEP) * STEP
 
 
 def _as_gap(row: Gap) -> windows.Gap:

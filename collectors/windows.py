@@ -8,8 +8,9 @@ fails, and whenever a run ends, it stays at or after the mark, or in a gap.
    piece of it. What lies between the mark and that piece becomes a gap once the piece has come.
 2. Then the gaps, from their newest end, piece by piece, so much a run. Those that failed before go
    last, and wait longer each time: a stretch that a server cannot answer holds up no other.
-3. With the newest stretch, one as long is read again that lies LATE behind it. So every step is
-   read a second time, what was late is counted, and no run reads much more than another.
+3. Every quarter of an hour one is read again that lies LATE behind, with the newest stretch: so
+   every step is read a second time, and what was late is counted. Signals take turns, for no run to
+   read much more than another.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ SETTLES = timedelta(seconds=30)
 FIRST = timedelta(hours=24)
 # So long after it was read first, a step is read again: a sample that came up to then is counted.
 LATE = timedelta(hours=2)
+# So much at once: what each series costs beside its samples is paid once for three steps.
+AGAIN = timedelta(minutes=15)
 # What is asked and stored at once: a kill loses no more, and a server can answer it in time.
 PIECE = STEPS_FOR
 # Asked for by hand: larger pieces, for somebody waits. A week at once would be gigabytes.
@@ -51,10 +54,14 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Up to `mark` a signal is collected, but for its gaps: disjoint, in order, behind the mark."""
+    """Up to `mark` a signal is collected, but for its gaps: disjoint, in order, behind the mark.
+
+    Quarters of hours that are read again end so much after those of the clock (`turn`).
+    """
 
     mark: datetime
     gaps: tuple[Gap, ...] = ()
+    turn: timedelta = timedelta(0)
 
 
 class Why(StrEnum):
@@ -100,7 +107,11 @@ def settled(now: datetime) -> datetime:
 
 
 def begin(
-    *, now: datetime, since: datetime | None = None, before: Progress | None = None
+    *,
+    now: datetime,
+    since: datetime | None = None,
+    before: Progress | None = None,
+    turn: timedelta = timedelta(0),
 ) -> Progress:
     """The progress of a signal that was never asked in this way.
 
@@ -110,11 +121,12 @@ def begin(
     first = floor(settled(now) - FIRST, HOUR)
     if since is not None:
         first = max(first, floor(since, HOUR))
-    mark = min(first + LATE, settled(now))  # so that it is read from `first` on
+    # So that what is to be read again begins in the first hour, and not before it.
+    mark = min(first + LATE + turn, settled(now))
     if before is None:
-        return Progress(mark)
+        return Progress(mark, turn=turn)
     mark = min(mark, before.mark)
-    return taken_over(Progress(mark), before.gaps)
+    return taken_over(Progress(mark, turn=turn), before.gaps)
 
 
 def scheduled(progress: Progress, *, now: datetime, most: timedelta) -> list[Window]:
@@ -122,7 +134,7 @@ def scheduled(progress: Progress, *, now: datetime, most: timedelta) -> list[Win
     end, start = settled(now), progress.mark
     found, gaps = [], list(progress.gaps)
     if start < end:
-        first, late = max(start, _piece_start(end, PIECE)), _late(start, end)
+        first, late = max(start, _piece_start(end, PIECE)), _late(progress, end)
         # After an outage it is a gap like others; and what a gap holds may fail: not with the news.
         if first > start or (late and _without(gaps, *late) != gaps):
             late = None
@@ -196,21 +208,24 @@ def _moved(progress: Progress, window: Window) -> Progress:
     gaps: Iterable[Gap] = progress.gaps
     owed = []
     if progress.mark < window.end:
-        late = _late(progress.mark, window.end)
+        late = _late(progress, window.end)
         owed = [Gap(*one) for one in (late, (progress.mark, window.end)) if one is not None]
     for stretch in window.stretches:
         gaps, owed = _without(gaps, *stretch), _without(owed, *stretch)
     mark = max(progress.mark, window.end)
-    return taken_over(Progress(mark, tuple(_merged(gaps))), owed)
+    return taken_over(replace(progress, mark=mark, gaps=tuple(_merged(gaps))), owed)
 
 
-def _late(mark: datetime, end: datetime) -> Stretch | None:
+def _late(progress: Progress, end: datetime) -> Stretch | None:
     """What is due to be read again when the mark moves to `end`.
 
-    From 12:55 to 13:00: what lies from 10:55 to 11:00. What lies behind the mark by more than an
+    From 12:55 to 13:00: what lies from 10:45 to 11:00. What lies behind the mark by more than an
     outage lasted was read again before; what lies after the mark has not been read at all.
     """
-    start, upper = mark - LATE, min(mark, end - LATE)
+    start, upper = (
+        floor(at - progress.turn, AGAIN) + progress.turn - LATE for at in (progress.mark, end)
+    )
+    upper = min(upper, progress.mark)
     return (start, upper) if start < upper else None
 
 

@@ -253,12 +253,16 @@ def _valued(request: Request, value: str, **more: object) -> Reply:
     return Reply(_matrix({"metric": labels, "values": values}, **more))
 
 
+def _marks() -> set[tuple[Any, ...]]:
+    return set(Watermark.objects.values_list())
+
+
 def test_a_server_that_is_down_fails_the_run_once_and_keeps_what_was_there(
     world: worlds.World,
 ) -> None:
     good, _seen = _collect(world, _good)
     assert good.state == RunState.COMPLETE
-    rows, marks = list(HourRollup.objects.values_list()), list(Watermark.objects.values_list())
+    rows, marks = set(HourRollup.objects.values_list("pk", "sum_value")), _marks()
     later = NOW + timedelta(minutes=10)
     run, seen = _collect(world, lambda _r: Reply("down", 503), now=later)
     assert run.state == RunState.FAILED
@@ -266,8 +270,8 @@ def test_a_server_that_is_down_fails_the_run_once_and_keeps_what_was_there(
     assert len(seen) == 1  # the other questions did not wait for the same answer
     assert set(run.fetches.values_list("error_kind", flat=True)) == {"unreachable"}
     assert run.fetches.count() == len(catalogue.read().asked_in("tokyo"))
-    assert list(HourRollup.objects.values_list()) == rows
-    assert list(Watermark.objects.values_list()) == marks
+    assert set(HourRollup.objects.values_list("pk", "sum_value")) == rows
+    assert _marks() == marks
 
 
 def test_what_was_missed_is_fetched_when_the_server_is_back(world: worlds.World) -> None:
@@ -282,9 +286,9 @@ def test_what_was_missed_is_fetched_when_the_server_is_back(world: worlds.World)
     assert fetches[1].asked_to == datetime(2026, 12, 1, 10, tzinfo=UTC)
     assert fetches[-1].asked_from == datetime(2026, 11, 30, 10, tzinfo=UTC)
     of_signal = Gap.objects.filter(signal="gpu_reporting_gpus")
-    # Up to 04:30 it was collected, and up to 02:30 read again.
+    # Up to 04:30 it was collected, and up to 02:20 read again.
     assert list(of_signal.values_list("start", "end")) == [
-        (datetime(2026, 11, 30, 2, 30, tzinfo=UTC), datetime(2026, 11, 30, 10, tzinfo=UTC))
+        (datetime(2026, 11, 30, 2, 20, tzinfo=UTC), datetime(2026, 11, 30, 10, tzinfo=UTC))
     ]
     _collect(world, _good, now=later)
     assert not Gap.objects.exists()
@@ -292,32 +296,27 @@ def test_what_was_missed_is_fetched_when_the_server_is_back(world: worlds.World)
     assert hours.filter(hour__gte=NOW - timedelta(minutes=32)).count() == 36
 
 
-def _instants(request: Request) -> tuple[datetime, datetime]:
+def _spans(request: Request) -> tuple[datetime, datetime]:
     start, end = (float(request.query[name][0]) for name in ("start", "end"))
     return datetime.fromtimestamp(start, UTC), datetime.fromtimestamp(end, UTC)
 
 
 def test_a_sample_that_came_late_is_counted(world: worlds.World) -> None:
-    """Read at 04:30, a pool had not answered yet: 3 of 8 GPUs from 04:20 on."""
+    """Read at 04:30, some GPUs had not answered yet: 3 of 8.
+
+    At 06:20 it is this signal's turn to be read again up to 04:20, at 06:35 up to 04:35.
+    """
+    hour = datetime(2026, 11, 30, 4, tzinfo=UTC)
     _collect(world, lambda request: _valued(request, "3"))
-    # At 06:35 what lies from 04:30 to 04:35 is read again, at 06:25 it was 04:20 to 04:25.
     _collect(world, _good, now=NOW + timedelta(hours=1, minutes=53))
-    later, seen = _collect(world, _good, now=NOW + timedelta(hours=1, minutes=58))
+    steps = StepRollup.objects.filter(series__signal="gpu_reporting_gpus")
+    found = dict(steps.values_list("at", "sum_value"))
+    assert [found[hour + n * STEP] for n in range(3, 7)] == [8, 3, 3, 8]
+    # The hour is made anew of its steps: ten are 8, two still 3.
+    assert _hour("gpu_reporting_gpus", hour) == (10 * 8 + 2 * 3, 12)
+    later, _seen = _collect(world, _good, now=NOW + timedelta(hours=2, minutes=4))
     assert later.state == RunState.COMPLETE
-    steps = StepRollup.objects.filter(series__signal="gpu_reporting_gpus").order_by("at")
-    found = dict(steps.filter(at__gte=NOW - timedelta(minutes=17)).values_list("at", "sum_value"))
-    first = datetime(2026, 11, 30, 4, 15, tzinfo=UTC)
-    assert [found[first + n * STEP] for n in range(4)] == [8, 8, 3, 8]
-    # The hour is made anew: 04:00 to 04:25 and 04:30 to 04:55 are 8, only 04:25 is still 3.
-    hour = HourRollup.objects.get(
-        series__signal="gpu_reporting_gpus", hour=datetime(2026, 11, 30, 4, tzinfo=UTC)
-    )
-    assert (hour.min_value, hour.sum_value, hour.observed) == (3, 11 * 8 + 3, 12)
-    # One step is new, one is read again.
-    spans = {
-        _instants(request) for request in seen if "DCGM_FI_DEV_FB" in request.query["query"][0]
-    }
-    assert {end - start for start, end in spans} == {timedelta(0)}
+    assert _hour("gpu_reporting_gpus", hour) == (12 * 8, 12)
 
 
 def test_what_cannot_be_read_again_fails_no_news_and_is_owed(world: worlds.World) -> None:
@@ -325,12 +324,13 @@ def test_what_cannot_be_read_again_fails_no_news_and_is_owed(world: worlds.World
     border = NOW - timedelta(hours=1)
 
     def forgetful(request: Request) -> Reply:
-        old = _instants(request)[0] < border
+        old = _spans(request)[0] < border
         return Reply(_error("execution", "blocks are gone"), 422) if old else _good(request)
 
     run, _seen = _collect(world, forgetful, now=NOW + STEP)
     assert run.state == RunState.COMPLETE
-    again = (datetime(2026, 11, 30, 2, 30, tzinfo=UTC), datetime(2026, 11, 30, 2, 35, tzinfo=UTC))
+    # Of the signals whose turn it is at 04:35.
+    again = (datetime(2026, 11, 30, 2, 20, tzinfo=UTC), datetime(2026, 11, 30, 2, 35, tzinfo=UTC))
     assert set(Gap.objects.values_list("start", "end", "tries")) == {(*again, 0)}
     fetch = run.fetches.get(signal="gpu_reporting_gpus")
     assert "not read again" in fetch.warnings[0]

@@ -35,14 +35,28 @@ def test_the_step_that_is_still_filling_is_left_out() -> None:
     assert _plan(Progress(at("12:30")), at("12:34")) == []
 
 
-def test_a_run_goes_on_from_the_mark_and_reads_again_what_is_two_hours_old() -> None:
-    # A sample of 10:10 that came at 12:10 was two hours late.
+def test_a_run_goes_on_from_the_mark() -> None:
+    assert _plan(Progress(at("12:05")), at("12:11")) == [
+        Window(at("12:05"), at("12:10"), Why.NEWEST)
+    ]
+
+
+def test_each_quarter_of_an_hour_the_one_two_hours_before_is_read_again() -> None:
+    # A sample of 10:00 that came at 12:00 was two hours late.
     assert _plan(Progress(at("12:10")), at("12:16")) == [
-        Window(at("12:10"), at("12:15"), Why.NEWEST, late=(at("10:10"), at("10:15")))
+        Window(at("12:10"), at("12:15"), Why.NEWEST, late=(at("10:00"), at("10:15")))
     ]
     assert _plan(Progress(at("12:55")), at("13:01")) == [
-        Window(at("12:55"), at("13:00"), Why.NEWEST, late=(at("10:55"), at("11:00")))
+        Window(at("12:55"), at("13:00"), Why.NEWEST, late=(at("10:45"), at("11:00")))
     ]
+    # Another signal takes its turn five minutes later.
+    progress = Progress(at("12:15"), turn=STEP)
+    (window,) = _plan(progress, at("12:21"))
+    assert window.late == (at("10:05"), at("10:20"))
+    progress = windows.after(progress, window, Outcome.WHOLE, now=at("12:21"))
+    assert progress == Progress(at("12:20"), turn=STEP)
+    (window,) = _plan(progress, at("12:31"))
+    assert window.late is None
 
 
 def test_after_an_outage_what_was_read_again_before_is_not_read_a_third_time() -> None:
@@ -58,12 +72,17 @@ def test_after_an_outage_what_was_read_again_before_is_not_read_a_third_time() -
 def test_what_is_owed_anyway_is_not_read_again_with_the_news() -> None:
     # It failed before: were it asked with the newest window, that would not come either.
     progress = Progress(at("12:10"), (Gap(at("10:05"), at("10:12"), 2, at("13:00")),))
-    newest, rest = _plan(progress, at("12:16"))
+    newest, *rest = _plan(progress, at("12:16"))
     assert newest == Window(at("12:10"), at("12:15"), Why.NEWEST)
     # What of it is in no gap is asked by itself, and owed when the newest has come.
-    assert rest == Window(at("10:12"), at("10:15"), Why.GAP)
+    assert rest == [
+        Window(at("10:12"), at("10:15"), Why.GAP), Window(at("10:00"), at("10:05"), Why.GAP),
+    ]  # fmt: skip
     after = windows.after(progress, newest, Outcome.WHOLE, now=at("12:16"))
-    assert after == Progress(at("12:15"), (*progress.gaps, Gap(at("10:12"), at("10:15"))))
+    assert after == Progress(
+        at("12:15"),
+        (Gap(at("10:00"), at("10:05")), *progress.gaps, Gap(at("10:12"), at("10:15"))),
+    )
 
 
 def test_what_did_not_come_a_second_time_becomes_a_gap() -> None:
@@ -73,7 +92,7 @@ def test_what_did_not_come_a_second_time_becomes_a_gap() -> None:
     assert whole == Progress(at("12:15"))
     without = replace(newest, late=None)
     after = windows.after(Progress(at("12:10")), without, Outcome.WHOLE, now=now)
-    assert after == Progress(at("12:15"), (Gap(at("10:10"), at("10:15")),))
+    assert after == Progress(at("12:15"), (Gap(at("10:00"), at("10:15")),))
 
 
 def test_a_new_signal_is_asked_newest_first_a_day_back() -> None:
@@ -102,8 +121,8 @@ def test_after_an_outage_the_newest_comes_first_and_each_run_is_bounded() -> Non
     progress = Progress(at("03:10"))
     for window in first:
         progress = windows.after(progress, window, Outcome.WHOLE, now=now)
-    # 01:10: what lies two hours before 03:10 was to be read again.
-    assert progress == Progress(at("09:20", day=3), (Gap(at("01:10"), at("15:00", day=2)),))
+    # At 03:00 it was read again up to 01:00.
+    assert progress == Progress(at("09:20", day=3), (Gap(at("01:00"), at("15:00", day=2)),))
 
 
 def test_a_newest_window_that_fails_moves_nothing() -> None:
@@ -140,7 +159,7 @@ def test_a_partial_answer_moves_the_mark_and_is_asked_again_for_a_day() -> None:
     now = at("12:16", day=1)
     (newest,) = _plan(Progress(at("12:10", day=1)), now)
     progress = windows.after(Progress(at("12:10", day=1)), newest, Outcome.PARTIAL, now=now)
-    again = Gap(at("10:10", day=1), at("10:15", day=1), 1, now)
+    again = Gap(at("10:00", day=1), at("10:15", day=1), 1, now)
     assert progress == Progress(newest.end, (again, Gap(newest.start, newest.end, 1, now)))
     # Only the day before now: 12:15 of the day before is the step that holds it.
     old = Window(at("10:00"), at("14:00"), Why.GAP)
@@ -193,11 +212,11 @@ def test_a_back_fill_after_the_mark_leaves_what_it_skips_as_a_gap() -> None:
     now = at("12:31")
     (window,) = windows.back_fill(since=at("11:00"), until=None, now=now)
     after = windows.after(Progress(at("08:20")), window, Outcome.WHOLE, now=now)
-    assert after == Progress(at("12:30"), (Gap(at("06:20"), at("11:00")),))
-    # Where nothing is skipped, what was to be read again is owed: 06:20-08:20, two hours behind.
+    assert after == Progress(at("12:30"), (Gap(at("06:15"), at("11:00")),))
+    # Where nothing is skipped, what was to be read again is owed: 06:15-08:20.
     (window,) = windows.back_fill(since=at("08:20"), until=None, now=now)
     after = windows.after(Progress(at("08:20")), window, Outcome.WHOLE, now=now)
-    assert after == Progress(at("12:30"), (Gap(at("06:20"), at("08:00")),))
+    assert after == Progress(at("12:30"), (Gap(at("06:15"), at("08:00")),))
 
 
 def test_the_first_back_fill_of_a_signal_leaves_no_gap_before_it() -> None:
@@ -206,9 +225,11 @@ def test_the_first_back_fill_of_a_signal_leaves_no_gap_before_it() -> None:
     (window,) = windows.back_fill(since=at("01:20", day=1), until=None, now=now)
     after = windows.after(progress, window, Outcome.WHOLE, now=now)
     assert after == Progress(at("04:30", day=1))
-    # When it fails the schedule reads from there, and not before.
-    (newest,) = _plan(progress, now)
-    assert newest.stretches[0][0] == at("01:00", day=1)
+    # When it fails the schedule reads from there, and not before; whatever its turn.
+    for steps in range(3):
+        progress = windows.begin(now=now, since=at("01:20", day=1), turn=steps * STEP)
+        (newest,) = _plan(progress, now)
+        assert newest.stretches[0][0] == at("01:00", day=1) + steps * STEP
     assert windows.begin(now=now, since=at("01:20", day=-7)) == Progress(at("06:00"))
 
 
