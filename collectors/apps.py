@@ -7,3 +7,7 @@ class CollectorsConfig(AppConfig):
     """Prometheus to rollups."""
 
     name = "collectors"
+
+    def ready(self) -> None:
+        """Registers what `manage.py check` looks at."""
+        from collectors import checks  # noqa: F401 - importing it is registering

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import pandas as pd
-from django.db.models import Count, Max
+from django.db.models import Count, Max, Q
 
 from collectors import rollups, storing
 from collectors.catalogue import Kind, Question
@@ -25,6 +25,7 @@ from portal.telemetry.models import (
 
 # A day of steps at a time: a week of a large region takes a server longer than one request may.
 MOST_POINTS = 288
+_PARTIAL = Q(quality=Quality.PARTIAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ class Fetch:
         start, end = late
         hours = HourCoverage.objects.filter(
             region=self.row.run.region, signal=self._question.name,
-            hour__gte=floor(start, HOUR), hour__lt=end,
+            hour__gte=floor(start, HOUR), hour__lt=end, imported=False,
         )  # fmt: skip
         first = hours.order_by("hour").values_list("hour", flat=True).first()
         return None if first is None else (max(start, first), end)
@@ -186,20 +187,22 @@ class Fetch:
             )
         }
         came = {
-            hour: (observed, series)
-            for hour, observed, series in HourRollup.objects.filter(
+            hour: (observed, series, bool(partial))
+            for hour, observed, series, partial in HourRollup.objects.filter(
                 series__region=region, series__signal=signal,
                 version=self._question.version, hour__in=part.hours,
             )
             .values_list("hour")
-            .annotate(Max("observed"), Count("pk"))
+            .annotate(Max("observed"), Count("pk"), Count("pk", filter=_PARTIAL))
         }  # fmt: skip
         rows = []
         for hour in part.hours:
-            row = known.get(hour) or HourCoverage(
-                region=region, signal=signal, hour=hour, observed=0, expected=0, series=0
-            )
-            observed, series = came.get(hour, (0, 0))
+            row = known.get(hour)
+            if row is None or row.imported:
+                row = HourCoverage(
+                    region=region, signal=signal, hour=hour, observed=0, expected=0, series=0
+                )
+            observed, series, row.partial = came.get(hour, (0, 0, self.partial))
             row.observed, row.series = max(row.observed, observed), max(row.series, series)
             row.gauge = self._question.signal.kind is Kind.GAUGE
             due = (min(part.range.end, hour + HOUR) - hour) // STEP
@@ -209,5 +212,7 @@ class Fetch:
         rows[-1].rejected = max(rows[-1].rejected, part.rejected)
         HourCoverage.objects.bulk_create(
             rows, update_conflicts=True, unique_fields=["region", "signal", "hour"],
-            update_fields=["observed", "expected", "series", "rejected", "gauge"],
+            update_fields=[
+                "observed", "expected", "series", "rejected", "gauge", "partial", "imported"
+            ],
         )  # fmt: skip

@@ -22,6 +22,9 @@ from portal.telemetry.models import (
     Watermark,
 )
 
+# With the batch; the command lists them all.
+KEPT_PROBLEMS = 20
+
 
 class ImportedBeforeError(ValueError):
     """The same file was imported before, and is not undone."""
@@ -48,7 +51,7 @@ def store(
         known_until=_instant(text.last_second), problems_count=text.problems_count,
         problems=[
             {"line": one.line, "what": one.what, "expected": one.expected}
-            for one in text.problems
+            for one in text.problems[:KEPT_PROBLEMS]
         ],
     )  # fmt: skip
     lines = storing.Lines(region)
@@ -91,6 +94,7 @@ def _cover(hours: pd.DataFrame, of: storing.Of, *, gauge: bool) -> None:
             HourCoverage(
                 region=of["region"], signal=of["signal"], hour=hour.to_pydatetime(),
                 observed=int(observed), expected=EXPECTED, series=int(series), gauge=gauge,
+                imported=True,
             )
             for hour, observed, series in came.itertuples(name=None)
         ],

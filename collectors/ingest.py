@@ -56,15 +56,19 @@ def collect(
 ) -> CollectionRun:
     """Fetches every signal of a region from where it stopped, or from `since` (up to `until`).
 
-    Never raises for what a server does: the run and its fetches record it. Raises
-    AlreadyCollectingError when the region is being collected by another `owner`.
+    Never raises for what a server does: the run and its fetches record it. A run in which nothing
+    was due is not kept: its key is None. Raises AlreadyCollectingError when the region is being
+    collected by another `owner`.
     """
     with _claimed(region, owner=owner or uuid4().hex) as claim:
         run = _started(region, claim, source=source.address, asked_by=asked_by, now=now)
         began = monotonic()
         try:
             asked = _Asked(run, claim, catalogue, source, now=now, since=since, until=until)
-            run.state = _overall(asked.all_signals())
+            states = asked.all_signals()
+            run.state = _overall(states)
+            if asked.given_up is not None:
+                run.error_kind, run.error = asked.given_up.kind, str(asked.given_up)
         except ClaimLostError as lost:
             logger.warning("%s", lost)
         finally:
@@ -73,10 +77,21 @@ def collect(
                 run.state = RunState.FAILED
             run.duration_seconds = monotonic() - began
             run.finished_at = now + timedelta(seconds=run.duration_seconds)
-            run.save(update_fields=["state", "duration_seconds", "finished_at"])
+            run.save()
+        if run.state == RunState.COMPLETE and not states:
+            run.delete()  # nothing was due: that says nothing of how collecting goes
+            return run
         if run.state != RunState.FAILED:
             doubts.judge(region=region, now=now)
     return run
+
+
+def refused(*, region: Region, kind: str, error: str, asked_by: str, now: datetime) -> None:
+    """Records a collection that could not even begin, so that it is seen why nothing comes."""
+    CollectionRun.objects.create(
+        region=region, asked_by=asked_by, source="", state=RunState.FAILED, started_at=now,
+        finished_at=now, duration_seconds=0, error_kind=kind, error=error,
+    )  # fmt: skip
 
 
 def prune(*, now: datetime) -> int:
@@ -150,7 +165,7 @@ class _Asked:
         self._lines = storing.Lines(run.region)
         self._points = catalogue.max_points(run.region.name)
         self._most = timedelta(hours=env.value(env.COLLECT_FILL_HOURS))
-        self._given_up: SourceError | None = None
+        self.given_up: SourceError | None = None
         self._previous: SourceError | None = None
         self._signals = [
             _Signal(question, self._windows(question, until))
@@ -166,7 +181,7 @@ class _Asked:
                     continue
                 window = signal.windows.pop(0)
                 late = monotonic() - began > FILLS_FOR_SECONDS
-                if window.why is Why.GAP and (late or self._given_up):
+                if window.why is Why.GAP and (late or self.given_up):
                     signal.windows.clear()  # they stay gaps
                     continue
                 self._claim.renew()
@@ -195,13 +210,13 @@ class _Asked:
             self._run, self._claim, question, window, source=self._source, lines=self._lines,
             points=self._points, now=self._now, since=self._since,
         )  # fmt: skip
-        if self._given_up is not None:
+        if self.given_up is not None:
             # The server as a whole does not answer: each further question would only wait.
-            return attempt.failed(self._given_up, Outcome.NOT_ASKED)
+            return attempt.failed(self.given_up, Outcome.NOT_ASKED)
         state, error = attempt.run_once()
         twice = isinstance(error, TimedOut) and isinstance(self._previous, TimedOut)
         if error is not None and (error.server_wide or twice):
-            self._given_up = error
+            self.given_up = error
         self._previous = error
         return state
 

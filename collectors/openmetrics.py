@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,12 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from collectors import rollups
 from collectors.catalogue import BUCKET_BOUND, Catalogue, Kind, Signal
 from collectors.rollups import STEP
+from portal.telemetry.histograms import bound
 
 PREFIX = "sekisho_"
 END = "# EOF"
-MOST_LISTED = 20
+# Enough to mend a file by; a file that is wrong altogether is no reason to fill the memory.
+MOST_LISTED = 1_000
 MOST_LINE = 4_096
 # What nearly all lines end with; anything else is for the parser.
 NUMBERS = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?) ([0-9]+(?:\.[0-9]+)?)")
@@ -94,13 +97,17 @@ class Text:
     _lines: dict[str, dict[tuple[str, ...], int]] = field(default_factory=dict)
     _samples: dict[tuple[str, str], _Samples] = field(default_factory=dict)
     _series: dict[str, _Series] = field(default_factory=dict)
+    _newest: dict[int, dict[int, tuple[float, float]]] = field(default_factory=dict)
 
     def read(self, lines: Iterable[bytes]) -> None:
-        """Takes every line; what is wrong is listed (the first twenty) and counted."""
+        """Takes every line; what is wrong is listed (the first MOST_LISTED) and counted."""
         number = 0
         for number, raw in enumerate(lines, 1):
             if self.ended:
-                self._wrong(number, "stands behind # EOF", "nothing")
+                more = 1 + sum(1 for _line in lines)
+                what = f"{more} lines stand behind {END}" if more > 1 else f"stands behind {END}"
+                self._wrong(number, what, "nothing; two files are imported one after the other")
+                self.problems_count += more - 1
                 return
             if self.rows >= self.bounds.rows:
                 self._wrong(
@@ -190,11 +197,32 @@ class Text:
         if not self._sound(number, self.catalogue.signals[series.signal], second, value):
             return
         assert second is not None  # noqa: S101 - _sound has looked
+        if not self._in_order(number, series, second, value):
+            return
         series.samples.series.append(series.line)
         series.samples.seconds.append(second)
         series.samples.values.append(value)
         self.first_second = min(self.first_second, second)
         self.last_second = max(self.last_second, second)
+
+    def _in_order(self, number: int, series: _Series, second: float, value: float) -> bool:
+        """Whether a sample is newer than the one before it, as OpenMetrics wants it.
+
+        Taken for a count, an older or other value at the same instant would be a reset. The same
+        sample once more is nothing new: a pair of exporters writes each twice.
+        """
+        newest = self._newest.setdefault(id(series.samples), {})
+        before, known = newest.get(series.line, (-math.inf, math.nan))
+        if second > before:
+            newest[series.line] = (second, value)
+            return True
+        if second < before:
+            what = f"{_shown(second)} lies before the sample above it"
+            self._wrong(number, what, "the samples of a series in the order of time")
+        elif value != known:
+            what = f"{value:g} at {_shown(second)} stands beside {known:g}"
+            self._wrong(number, what, "one sample of a series at an instant")
+        return False
 
     def _named(self, number: int, metric: str, labels: dict[str, str]) -> _Series | None:
         """What a name with labels means, or None when it means nothing."""
@@ -217,13 +245,14 @@ class Text:
                 for suffix in COUNT_SUFFIXES.get(of.kind, ("",)):
                     if name == f"{signal}{suffix}":
                         return signal, suffix
-        close = self.catalogue.signals.get(name)
-        if name != metric and close is not None:
-            forms = " or ".join(metric + suffix for suffix in COUNT_SUFFIXES[close.kind])
-            self._wrong(number, f"{metric} is a {close.kind}", forms)
+        plain = self.catalogue.signals.get(name)
+        if name != metric and plain is not None:
+            forms = " or ".join(metric + suffix for suffix in COUNT_SUFFIXES[plain.kind])
+            self._wrong(number, f"{metric} is a {plain.kind}", forms)
         else:
-            known = ", ".join(PREFIX + signal for signal in sorted(self.catalogue.signals))
-            self._wrong(number, f"the metric {metric} is unknown", f"one of {known}")
+            close = get_close_matches(name, self.catalogue.signals, n=3)
+            expected = " or ".join(PREFIX + one for one in close) or "a signal of the catalogue"
+            self._wrong(number, f"the metric {metric[:80]} is unknown", expected)
         return None
 
     def _key(
@@ -249,16 +278,15 @@ class Text:
         key = tuple(labels.get(column, "") for column in allowed)
         if signal.kind is not Kind.HISTOGRAM:
             return key
-        bound = ""
+        upper = ""
         if suffix == "_bucket":
-            try:
-                bound = f"{float(labels['le']):g}".replace("inf", "+Inf")
-            except (KeyError, ValueError):
+            upper = _bound(labels.get("le"))
+            if not upper:
                 self._wrong(
                     number, f"le is {labels.get('le')!r}", "the upper bound of a bucket, or +Inf"
                 )
                 return None
-        return (*key, bound)
+        return (*key, upper)
 
     def _sound(self, number: int, signal: Signal, second: float | None, value: float) -> bool:
         if second is None:
@@ -304,6 +332,15 @@ class Text:
         self.problems_count += 1
         if len(self.problems) < MOST_LISTED:
             self.problems.append(Problem(line, what, expected))
+
+
+def _bound(text: str | None) -> str:
+    """The one spelling of a bucket's bound; "" when it is none."""
+    try:
+        number = float(text or "nan")
+    except ValueError:
+        return ""
+    return "" if math.isnan(number) or number == -math.inf else bound(str(number))
 
 
 def bounded(chunks: Iterator[bytes], most_bytes: int) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from collectors import asking, claims, ingest, retention
+from collectors.catalogue import CatalogueError
 from portal.fleet.models import Region
 
 logger = logging.getLogger(__name__)
@@ -46,11 +47,18 @@ def collect_region(self: "Task[..., None]", name: str, due_at: str | None = None
         claims.count_overdue(region)
         logger.warning("The collection of %s that was due at %s is passed over", name, due_at)
         return
+    try:
+        catalogue = asking.site_catalogue()
+    except CatalogueError as error:
+        logger.error("%s", error)
+        ingest.refused(
+            region=region, kind="bad-catalogue", error=str(error), asked_by="schedule", now=now
+        )
+        return
     with asking.source_of(name, tells_problems=True) as source:
         try:
             ingest.collect(
-                region=region, catalogue=asking.site_catalogue(), source=source,
-                asked_by="schedule", now=now,
+                region=region, catalogue=catalogue, source=source, asked_by="schedule", now=now,
                 # The same one when it is tried again: its claim is still its own.
                 owner=self.request.id,
             )  # fmt: skip

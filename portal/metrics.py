@@ -167,4 +167,9 @@ _SIGNAL = (
         "1 while the newest query of the signal failed.",
         lambda signal: int(bool(signal.error_kind)),
     ),
+    (
+        "sekisho_signal_partial",
+        "1 while the newest query of the signal was answered only in part.",
+        lambda signal: int(signal.partial),
+    ),
 )

@@ -10,7 +10,13 @@ from django.utils.translation import gettext, ngettext
 
 from portal.dashboards import selectors
 from portal.fleet.models import Region
-from portal.telemetry.condition import Came, SignalCondition, Stretch, condition
+from portal.telemetry.condition import (
+    RUNS,
+    Came,
+    SignalCondition,
+    Stretch,
+    condition,
+)
 from portal.telemetry.models import CollectionRun, Doubt, DoubtKind
 from portal.theme.templatetags.units import duration, local, number
 
@@ -19,7 +25,9 @@ HOUR = timedelta(hours=1)
 # Gaps that are told in words; the strip shows all of them.
 TOLD = 5
 FULL = 10
-HEIGHTS = {Came.ALL: FULL, Came.PART: 6, Came.NOTHING: 2, Came.NOT_COLLECTED: FULL}
+HEIGHTS = {
+    Came.ALL: FULL, Came.PART: 6, Came.UNSURE: 6, Came.NOTHING: 2, Came.NOT_COLLECTED: FULL,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,7 @@ class SignalRow:
 
     now: SignalCondition
     todo: str
+    notes: list[str]
     bars: list[Bar]
     gaps: list[str]
     more_gaps: int
@@ -57,7 +66,9 @@ class Collected:
     region: Region
     label: str
     last_success_at: datetime | None
-    failed_in_a_row: int
+    failed: str
+    error: str
+    todo: str
     signals: list[SignalRow]
     silent: list[str]
     doubts: list[str]
@@ -73,16 +84,20 @@ def page(*, now: datetime, most: int) -> list[Collected]:
     for region in Region.objects.all():
         one = conditions.get(region.name)
         zone = ZoneInfo(region.timezone)
+        # Said once, not at each signal.
+        told = one.last_run if one and one.last_run and one.last_run.error_kind else None
         found.append(
             Collected(
                 region,
                 region.local_name,
                 one.last_success_at if one else None,
-                one.failed_in_a_row if one else 0,
-                [_row(signal, since, zone) for signal in one.signals if not _silent(signal)]
+                _failed(one.failed_in_a_row) if one else "",
+                told.error if told else "",
+                todo("", told.error_kind) if told else "",
+                [_row(row, since, zone, told) for row in one.signals if not _silent(row, told)]
                 if one
                 else [],
-                [signal.signal for signal in one.signals if _silent(signal)] if one else [],
+                [row.signal for row in one.signals if _silent(row, told)] if one else [],
                 [_said(doubt, zone) for doubt in one.doubts] if one else [],
                 selectors.last_runs(region=region, most=most),
                 one.coverage_ratio if one else None,
@@ -91,19 +106,51 @@ def page(*, now: datetime, most: int) -> list[Collected]:
     return found
 
 
-def _silent(signal: SignalCondition) -> bool:
+def _failed(times: int) -> str:
+    if not times:
+        return ""
+    if times >= RUNS:
+        return gettext("At least the last %(times)s collections failed.") % {"times": times}
+    return ngettext(
+        "The last collection failed.", "The last %(times)s collections failed.", times
+    ) % {"times": times}
+
+
+def _silent(signal: SignalCondition, told: CollectionRun | None) -> bool:
     """Asked for, and never anything came: most clusters do not have every exporter."""
-    return signal.state == "never" and not signal.observed_steps and not signal.error_kind
+    own_error = signal.error_kind and not (told and told.error_kind == signal.error_kind)
+    return signal.state == "never" and not signal.observed_steps and not own_error
 
 
-def _row(signal: SignalCondition, since: datetime, zone: ZoneInfo) -> SignalRow:
+def _notes(signal: SignalCondition, zone: ZoneInfo) -> list[str]:
+    """What is to be known of a signal beside its age."""
+    notes = []
+    if signal.imported_until is not None:
+        until = local(signal.imported_until, zone)
+        notes.append(gettext("imported until %(when)s") % {"when": until})
+    if signal.partial:
+        notes.append(gettext("answered only in part: figures may be too low"))
+    if signal.silent_series:
+        notes.append(
+            gettext("%(now)s of usually %(usual)s lines have samples")
+            % {"now": number(signal.hour_series), "usual": number(signal.usual_series)}
+        )
+    return notes
+
+
+def _row(
+    signal: SignalCondition, since: datetime, zone: ZoneInfo, told: CollectionRun | None
+) -> SignalRow:
     # What lies before the first collection is no gap: nobody asked yet.
     before = signal.stretches[:1] if signal.stretches[0].came is Came.NOT_COLLECTED else ()
     gaps = [one for one in signal.stretches[len(before) :] if one.came is not Came.ALL]
     hours = sum(one.hours for one in gaps)
     return SignalRow(
         now=signal,
-        todo=todo(signal.state, signal.error_kind),
+        todo=""
+        if told and told.error_kind == signal.error_kind
+        else todo(signal.state, signal.error_kind, partial=signal.partial),
+        notes=_notes(signal, zone),
         bars=[
             Bar(
                 one.came,
@@ -127,6 +174,7 @@ def _told(stretch: Stretch, zone: ZoneInfo) -> str:
     words = {
         Came.ALL: gettext("every sample came"),
         Came.PART: gettext("some samples are missing"),
+        Came.UNSURE: gettext("answered only in part"),
         Came.NOTHING: gettext("no sample came"),
         Came.NOT_COLLECTED: gettext("not collected"),
     }
@@ -137,10 +185,12 @@ def _told(stretch: Stretch, zone: ZoneInfo) -> str:
     }
 
 
-def todo(state: str, error_kind: str) -> str:
+def todo(state: str, error_kind: str, *, partial: bool = False) -> str:
     """What to do about a signal, in a sentence; "" when nothing is to be done."""
     if error_kind:
         return FAILED.get(error_kind, _failed_somehow)()
+    if partial:
+        return gettext("Look at what stands behind this address: a store or a region is away.")
     if state in {"stale", "late"}:
         return gettext("Check that the collector runs and that Prometheus still scrapes this.")
     return ""
@@ -161,7 +211,11 @@ FAILED = {
         "Something else answers, often a sign-in page: check the address in PROMETHEUS_URL."
     ),
     "timed-out": lambda: gettext(
-        "The query takes too long: let Prometheus record it by a rule, or wait longer for it."
+        "No answer in time. If only this signal lacks it, let Prometheus record it by a rule, or"
+        " wait longer for it; if all do, the server hangs."
+    ),
+    "bad-catalogue": lambda: gettext(
+        "The site's catalogue cannot be read: mend what is named in it (COLLECT_CATALOGUE)."
     ),
     "too-much": lambda: gettext(
         "The query asks for too much: aggregate more in it, or lower max_points in the catalogue."

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from statistics import median
 from typing import NamedTuple
 
 from django.db.models import F, Max, Window
@@ -27,17 +28,22 @@ from portal.telemetry.models import (
     Watermark,
 )
 from portal.telemetry.quality import state_of_age
+from portal.telemetry.versions import is_import
 
 HOUR = timedelta(hours=1)
 # A run asks for every signal that has something new; so many reach back over the last hour.
 RUNS = 12
+# Where jobs are lines, some come and go; a third fewer at once is something else.
+FEW = 0.67
+ENOUGH_HOURS = 6
 
 
 class Came(StrEnum):
-    """What came of a signal in an hour."""
+    """What came of a signal in an hour; `unsure` is an answer in part."""
 
     ALL = "all"
     PART = "part"
+    UNSURE = "unsure"
     NOTHING = "nothing"
     NOT_COLLECTED = "not-collected"
 
@@ -57,6 +63,8 @@ class Hour(NamedTuple):
     expected: int
     rejected: int
     gauge: bool
+    series: int
+    partial: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +75,10 @@ class SignalCondition:
     `coverage_ratio` (0-1) is the share of five-minute steps with a sample since `since`, counted
     from the signal's first hour there; None of a signal that never came. `owed_seconds` is how much
     time could not be fetched yet and is asked again. `error_kind` and `error` are those of the
-    newest fetch.
+    newest fetch; `warnings` what the server said when it answered only in part. `usual_series` is
+    how many lines had samples in the middle hour of the window; `hour_series` in the newest whole
+    one. A signal that only imports bring has a state of its own, and `imported_until`: it is
+    neither fresh nor behind.
     """
 
     region: str
@@ -86,6 +97,21 @@ class SignalCondition:
     rejected: int
     error_kind: str
     error: str
+    warnings: tuple[str, ...]
+    hour_series: int | None
+    usual_series: int | None
+    imported_until: datetime | None
+
+    @property
+    def partial(self) -> bool:
+        """Whether the newest answer was only a part: figures may be too low."""
+        return bool(self.warnings)
+
+    @property
+    def silent_series(self) -> bool:
+        """Whether clearly fewer lines of a gauge have samples than usual."""
+        now, usual = self.hour_series, self.usual_series
+        return self.gauge and now is not None and usual is not None and now < FEW * usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +140,7 @@ class RegionCondition:
 
 def condition(*, now: datetime, since: datetime) -> dict[str, RegionCondition]:
     """The condition of every region that was ever collected, by its name."""
-    marks: dict[tuple[str, str], tuple[datetime | None, datetime | None]] = {
-        (region, signal): (until, sample)
-        for region, signal, until, sample in Watermark.objects.values_list(
-            "region__name", "signal"
-        ).annotate(Max("collected_until"), Max("last_sample_at"))
-    }
+    marks, imported = _marks()
     runs = _newest_runs()
     fetches = _newest_fetches(runs)
     hours = _hours(since)
@@ -129,13 +150,15 @@ def condition(*, now: datetime, since: datetime) -> dict[str, RegionCondition]:
     ):
         owed[region, signal] += (end - start).total_seconds()
     found = defaultdict(list)
-    for region, signal in sorted({*marks, *fetches, *hours}):
+    for region, signal in sorted({*marks, *imported, *fetches, *hours}):
         until, sample = marks.get((region, signal), (None, None))
         fetch = fetches.get((region, signal))
         came = hours.get((region, signal), {})
         observed, due = sum(hour.observed for hour in came.values()), _due(came, now=now)
         age = None if sample is None else max((now - sample).total_seconds(), 0.0)
         failed = fetch is not None and fetch.state == RunState.FAILED
+        by_hand = imported.get((region, signal)) if until is None and fetch is None else None
+        newest, usual = _lines(came, now=now)
         found[region].append(
             SignalCondition(
                 region=region,
@@ -143,7 +166,7 @@ def condition(*, now: datetime, since: datetime) -> dict[str, RegionCondition]:
                 last_sample_at=sample,
                 age_seconds=age,
                 lag_seconds=None if until is None else max((now - until).total_seconds(), 0.0),
-                state=state_of_age(age),
+                state="imported" if by_hand is not None else state_of_age(age),
                 # Of what never came nobody knows whether there is anything to come.
                 coverage_ratio=observed / due if due and (observed or sample) else None,
                 observed_steps=observed,
@@ -155,6 +178,12 @@ def condition(*, now: datetime, since: datetime) -> dict[str, RegionCondition]:
                 rejected=sum(hour.rejected for hour in came.values()),
                 error_kind=fetch.error_kind if fetch is not None and failed else "",
                 error=fetch.error if fetch is not None and failed else "",
+                warnings=tuple(fetch.warnings)
+                if fetch is not None and fetch.state == RunState.PARTIAL
+                else (),
+                hour_series=newest,
+                usual_series=usual,
+                imported_until=by_hand,
             )
         )
     doubts = defaultdict(list)
@@ -183,6 +212,34 @@ def condition(*, now: datetime, since: datetime) -> dict[str, RegionCondition]:
     }
 
 
+def _marks() -> tuple[
+    dict[tuple[str, str], tuple[datetime, datetime | None]], dict[tuple[str, str], datetime]
+]:
+    """Up to where each signal was collected, with its newest sample; and of imports the latter."""
+    collected: dict[tuple[str, str], tuple[datetime, datetime | None]] = {}
+    imported: dict[tuple[str, str], datetime] = {}
+    for region, signal, version, until, sample in Watermark.objects.values_list(
+        "region__name", "signal", "version", "collected_until", "last_sample_at"
+    ):
+        key = region, signal
+        if is_import(version):
+            imported[key] = max(imported.get(key, until), until)
+            continue
+        before, newest = collected.get(key, (until, sample))
+        known = [one for one in (newest, sample) if one is not None]
+        collected[key] = max(before, until), max(known, default=None)
+    return collected, imported
+
+
+def _lines(came: Mapping[datetime, Hour], *, now: datetime) -> tuple[int | None, int | None]:
+    """How many lines had samples in the newest whole hour, and in the middle one of all."""
+    newest = came.get(_floor(now) - HOUR)
+    whole = [one.series for hour, one in came.items() if hour < _floor(now) and one.series]
+    if newest is None or len(whole) < ENOUGH_HOURS:
+        return None, None
+    return newest.series, int(median(whole))
+
+
 def _newest_runs() -> defaultdict[str, list[CollectionRun]]:
     """Per region its newest runs that are over, newest first."""
     ranked = (
@@ -209,7 +266,7 @@ def _newest_fetches(
     newest: dict[tuple[str, str], SignalFetch] = {}
     names = {run.pk: region for region, of_region in runs.items() for run in of_region}
     fetches = SignalFetch.objects.filter(run__in=list(names)).order_by("run__started_at", "pk")
-    for fetch in fetches.defer("query", "warnings"):
+    for fetch in fetches.defer("query"):
         newest[names[fetch.run_id], fetch.signal] = fetch
     return newest
 
@@ -252,6 +309,8 @@ def _stretches(
             how = Came.NOT_COLLECTED
         elif one.observed == 0:
             how = Came.NOTHING
+        elif one.partial:
+            how = Came.UNSURE
         else:
             how = Came.ALL if one.observed >= one.expected else Came.PART
         if made and made[-1].came is how:

@@ -146,7 +146,10 @@ class RunState(models.TextChoices):
 
 
 class CollectionRun(models.Model):
-    """One attempt to collect a region's signals: what was asked, what came, how long it took."""
+    """One attempt to collect a region's signals: what was asked, what came, how long it took.
+
+    `error` says why the region as a whole could not be asked, or was asked no further.
+    """
 
     region = models.ForeignKey(Region, on_delete=models.PROTECT, related_name="runs")
     asked_by = models.CharField(max_length=32)
@@ -155,6 +158,8 @@ class CollectionRun(models.Model):
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
     duration_seconds = models.FloatField(null=True)
+    error_kind = models.CharField(max_length=32, blank=True)
+    error = models.TextField(blank=True)
 
     class Meta:
         ordering = ["-started_at"]
@@ -271,8 +276,9 @@ class HourCoverage(models.Model):
     """What came of a signal in one hour of a region: kept whatever came, so that gaps have a row.
 
     Of `expected` five-minute steps `observed` had a sample, from at most `series` lines; `rejected`
-    samples were no measurements. An hour without a row was not collected (yet). Of a `gauge` there
-    is always something to see; a count that never rose may have no line at all.
+    samples were no measurements; `partial` when a server said that it did not answer in full. An
+    hour without a row was not collected (yet); one that only an import brought is `imported`. Of a
+    `gauge` there is always something to see; a count that never rose may have no line at all.
     """
 
     region = models.ForeignKey(Region, on_delete=models.PROTECT, related_name="coverage")
@@ -283,6 +289,8 @@ class HourCoverage(models.Model):
     series = models.PositiveIntegerField()
     rejected = models.PositiveIntegerField(default=0)
     gauge = models.BooleanField(default=True)
+    partial = models.BooleanField(default=False)
+    imported = models.BooleanField(default=False)
 
     class Meta:
         constraints = [

@@ -125,7 +125,7 @@ def undo_rollups(batch: ImportBatch, *, now: datetime) -> int:
 
 
 def _forget_coverage(batch: ImportBatch, touched: set[tuple[str, datetime]]) -> None:
-    """Hours of which nothing is left were not collected: they say nothing came, not that it did."""
+    """Hours that only imports brought, and of which nothing is left, are as they were before."""
     for signal in sorted({signal for signal, _hour in touched}):
         hours = {hour for name, hour in touched if name == signal}
         left = set(
@@ -134,7 +134,7 @@ def _forget_coverage(batch: ImportBatch, touched: set[tuple[str, datetime]]) -> 
             ).values_list("hour", flat=True)
         )
         HourCoverage.objects.filter(
-            region=batch.region, signal=signal, hour__in=hours - left
+            region=batch.region, signal=signal, hour__in=hours - left, imported=True
         ).delete()
 
 

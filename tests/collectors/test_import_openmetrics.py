@@ -12,9 +12,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from collectors import catalogue
+from collectors import catalogue, openmetrics
 from collectors.openmetrics import Bounds, Text
-from portal.telemetry import selectors
+from portal.telemetry import histograms, selectors
+from portal.telemetry.condition import SignalCondition, condition
 from portal.telemetry.models import (
     DayRollup,
     HourCoverage,
@@ -148,11 +149,15 @@ BAD: list[tuple[str, str, str]] = [
     (f"{ENGINE} 5 {at(1)}000", "lies outside", "a time from"),  # milliseconds
     (f"{ENGINE} 5 NaN", "is no sample", "NAME{LABELS} VALUE SECONDS"),
     (f'{ENGINE[:-1]},host="n1"}} 5 {at(1)}', "has no label 'host'", "labels among pool"),
-    (f"sekisho_gpu_usage 5 {at(1)}", "sekisho_gpu_usage is unknown", "sekisho_gpu_resident_gpus"),
-    (f"gpu_resident_gpus 5 {at(1)}", "gpu_resident_gpus is unknown", "one of sekisho_"),
+    (f"sekisho_gpu_usage 5 {at(1)}", "sekisho_gpu_usage is unknown", "a signal of the catalogue"),
+    (f"gpu_resident_gpus 5 {at(1)}", "gpu_resident_gpus is unknown", "sekisho_gpu_resident_gpus"),
     (f"sekisho_admitted_jobs 5 {at(1)}", "is a counter", "sekisho_admitted_jobs_total"),
     (f"sekisho_admitted_jobs_total -1 {at(1)}", "the value is -1", "a count of 0 or more"),
     (f'sekisho_wait_seconds_bucket{{le="x"}} 1 {at(1)}', "le is 'x'", "upper bound"),
+    (f'sekisho_wait_seconds_bucket{{le="-Inf"}} 1 {at(1)}', "le is '-Inf'", "upper bound"),
+    (f'sekisho_wait_seconds_bucket{{le="NaN"}} 1 {at(1)}', "le is 'NaN'", "upper bound"),
+    (f"{ENGINE} 3 {at(0)}", "3 at", "one sample of a series at an instant"),
+    (f"{ENGINE} 3 {at(-1)}", "lies before the sample above it", "in the order of time"),
     (
         f'sekisho_gpu_resident_gpus{{pool="{"p" * 64}"}} 5 {at(1)}',
         "has 64 characters",
@@ -182,20 +187,90 @@ def test_bytes_that_are_no_text_are_named() -> None:
     assert text.rows == 1
 
 
-def test_the_first_twenty_problems_are_listed_and_all_are_counted(
+def test_every_problem_is_listed_and_the_batch_keeps_the_first_twenty(
     world: worlds.World, tmp_path: Path
 ) -> None:
     path = tmp_path / "bad.om"
     path.write_text("\n".join(["nonsense"] * 30 + [f"{ENGINE} 1 {at(0)}", "# EOF", ""]))
-    out = StringIO()
-    with pytest.raises(SystemExit) as ended:
-        call_command("import_openmetrics", str(path), "--region", "tokyo", stdout=out, stderr=out)
-    assert ended.value.code == 1
-    assert out.getvalue().count("is no sample") == 20
-    assert "… and 10 more problems" in out.getvalue()
+    for how in (["--dry-run"], []):
+        out = StringIO()
+        given = [str(path), "--region", "tokyo", *how]
+        with pytest.raises(SystemExit) as ended:
+            call_command("import_openmetrics", *given, stdout=out, stderr=out)
+        assert ended.value.code == 1
+        assert out.getvalue().count("is no sample") == 30
     batch = ImportBatch.objects.get()
     assert (len(batch.problems), batch.problems_count) == (20, 30)
     assert HourRollup.objects.get().sum_value == 1
+
+
+def test_problems_beyond_those_that_are_listed_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(openmetrics, "MOST_LISTED", 3)
+    text = read(*["nonsense"] * 5)
+    assert (len(text.problems), text.problems_count) == (3, 5)
+
+
+def test_a_count_written_twice_by_a_pair_of_exporters_is_no_reset() -> None:
+    count = "sekisho_admitted_jobs_total"
+    values = [(0.0, 1000), (0.1, 1010), (0.1, 1010), (0.2, 1015), (0.2, 1014), (0.3, 1020)]
+    text = read(*(f"{count} {value} {at(hours)}" for hours, value in values))
+    # Of the pair's figures that differ, the first stays; of those that are equal nothing is said.
+    (problem,) = text.problems
+    assert (problem.line, "1014 at" in problem.what) == (5, True)
+    assert text.steps("admitted_jobs")["sum_value"].sum() == 1020 - 1000
+
+
+def test_what_stands_behind_the_end_is_counted_line_by_line() -> None:
+    text = read(f"{ENGINE} 1 {at(0)}", "# EOF", f"{ENGINE} 2 {at(1)}", f"{ENGINE} 3 {at(2)}")
+    assert "3 lines stand behind # EOF" in text.problems[0].what
+    assert text.problems_count == 3
+
+
+def test_bounds_are_spelled_as_collected_ones_are() -> None:
+    bounds = ("10485760", "0.5", "5.0", "+Inf")
+    lines = [
+        f'sekisho_wait_seconds_bucket{{le="{bound}"}} {value} {at(hours)}'
+        for bound in bounds
+        for hours, value in ((0.0, 0), (0.1, 4))
+    ]
+    (buckets,) = read(*lines).steps("wait_seconds")["buckets"]
+    assert set(buckets) == {histograms.bound(one) for one in bounds}
+
+
+def test_an_import_makes_nothing_look_fresh_and_its_undoing_forgets_nothing_collected(
+    world: worlds.World, tmp_path: Path
+) -> None:
+    now = timezone.now()
+    tokyo, signal = world.regions["tokyo"], "gpu_resident_gpus"
+    Watermark.objects.create(
+        region=tokyo, signal=signal, version="v1", collected_until=now - 2 * HOUR,
+        last_sample_at=now - 2 * HOUR,
+    )  # fmt: skip
+    # It was asked for, and no sample came.
+    hour = now.replace(minute=0, second=0, microsecond=0) - HOUR
+    nothing = HourCoverage.objects.create(
+        region=tokyo, signal=signal, hour=hour, observed=0, expected=12, series=0
+    )
+    path = tmp_path / "new.om"
+    path.write_text(
+        f"{ENGINE} 4 {hour.timestamp():.0f}\nsekisho_pending_gpus 4 {hour.timestamp():.0f}\n# EOF\n"
+    )
+    run(file=path)
+
+    def seen() -> dict[str, SignalCondition]:
+        found = condition(now=now, since=now - 24 * HOUR)["tokyo"]
+        return {one.signal: one for one in found.signals}
+
+    assert (seen()[signal].state, seen()[signal].lag_seconds) == ("stale", 7200)
+    by_hand = seen()["pending_gpus"]
+    assert (by_hand.state, by_hand.age_seconds, by_hand.lag_seconds) == ("imported", None, None)
+    assert by_hand.imported_until == hour + timedelta(minutes=5)
+    (fresh,) = selectors.freshness(region="tokyo", now=now).to_dict("records")
+    assert (fresh["signal"], fresh["state"]) == (signal, "stale")
+    run("--undo", str(ImportBatch.objects.get().pk))
+    assert list(HourCoverage.objects.all()) == [nothing]
 
 
 def test_a_file_is_bounded_in_size_rows_and_time(

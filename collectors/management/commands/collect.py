@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from collectors import asking, ingest
+from collectors import asking, ingest, rollups, windows
 from collectors.catalogue import Catalogue, CatalogueError
 from portal.env import SettingError
 from portal.fleet.models import Region
@@ -38,7 +38,10 @@ def instant(text: str) -> datetime | timedelta:
 class Command(BaseCommand):
     """Collects regions from their Prometheus and prints what was asked and what came."""
 
-    help = "Fetch a region's signals from its Prometheus, from where they stopped or since a time."
+    help = (
+        "Fetch a region's signals from its Prometheus, from where they stopped or since a time. "
+        "Ends with 1 when a region did not answer at all, with 2 when the input is wrong."
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Regions and the window."""
@@ -114,12 +117,16 @@ class Command(BaseCommand):
             except ingest.AlreadyCollectingError as busy:
                 self.stderr.write(str(busy))
                 return None
+        if not run.pk:
+            due = windows.settled(now) + rollups.STEP + windows.SETTLES
+            self.stdout.write(f"  nothing is due before {due:%H:%M:%S} UTC")
+            return run
         for fetch in run.fetches.order_by("pk"):
             self.stdout.write(
                 f"  {fetch.signal:<26} {fetch.asked_from:%Y-%m-%d %H:%M}"
                 f"–{fetch.asked_to:%m-%d %H:%M} UTC"
                 f"  {fetch.state:<8} {fetch.series:>5} series {fetch.samples:>8} samples"
-                f" {fetch.rows:>6} hours  {fetch.duration_seconds:6.2f} s"
+                f" {fetch.rows:>6} rows   {fetch.duration_seconds:6.2f} s"
             )
             if fetch.rejected:
                 self.stdout.write(f"      {fetch.rejected} samples were no usable numbers or names")

@@ -75,6 +75,8 @@ class Command(BaseCommand):
             self.stdout.write(f"  {signal:<28} {lines:>6} lines {len(steps):>8} steps")
         if options["dry_run"]:
             self.stdout.write("Nothing was stored.")
+            if text.problems_count:
+                sys.exit(1)
             return
         try:
             batch = importing.store(
