@@ -1,4 +1,4 @@
-"""The collectors as a Django app: only for its command and tasks; it has no models."""
+"""The collectors as a Django app: for its commands, tasks and checks; it has no models."""
 
 from django.apps import AppConfig
 

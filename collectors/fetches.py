@@ -193,7 +193,7 @@ class Fetch:
                 version=self._question.version, hour__in=part.hours,
             )
             .values_list("hour")
-            .annotate(Max("observed"), Count("pk"), Count("pk", filter=_PARTIAL))
+            .annotate(best=Max("observed"), lines=Count("pk"), parts=Count("pk", filter=_PARTIAL))
         }  # fmt: skip
         rows = []
         for hour in part.hours:

@@ -229,8 +229,8 @@ def _line(what: str, done: dict[str, Any], more: str) -> Line:
     return Line(
         what,
         f"{done['own_seconds']:.1f} s",
-        f"{more} of {done['seconds']:.1f} s on the clock the rest is waiting for Prometheus; {done['stored']:,}"
-        f" rows written; peak {done['peak_bytes'] / 1e6:,.0f} MB; once",
+        f"{more} of {done['seconds']:.1f} s on the clock the rest is waiting for Prometheus;"
+        f" {done['stored']:,} rows written; peak {done['peak_bytes'] / 1e6:,.0f} MB; once",
     )
 
 

@@ -10,12 +10,12 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError
 from django.utils import timezone
 
-from collectors import catalogue, ingest, tasks, windows
+from collectors import catalogue, checks, ingest, tasks, windows
 from collectors.claims import Claim
 from collectors.rollups import STEP
 from portal import celery
 from portal.telemetry import models
-from portal.telemetry.models import CollectionRun, HourRollup, RunState, SignalFetch
+from portal.telemetry.models import CollectionRun, Gap, HourRollup, RunState, SignalFetch
 from tests import worlds
 from tests.collectors.servers import Reply, answering
 from tests.collectors.test_faults import _good
@@ -112,6 +112,38 @@ def test_a_broken_catalogue_is_refused_and_nothing_is_written(
     assert "regions.tokyo.preset: is no key" in str(refused.value)
     assert not seen
     assert not CollectionRun.objects.exists()
+
+
+def test_the_schedule_says_that_the_catalogue_is_broken(
+    world: worlds.World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "ours.toml"
+    path.write_text("[regions.tokyo]\npresets = ['kueu']")
+    monkeypatch.setenv("COLLECT_CATALOGUE", str(path))
+    monkeypatch.setenv("PROMETHEUS_URL", "http://127.0.0.1:1")
+    tasks.collect_region("tokyo")
+    run = CollectionRun.objects.get()
+    assert (run.state, run.error_kind) == (RunState.FAILED, "bad-catalogue")
+    assert "'kueu' is unknown; expected one of" in run.error
+    (message,) = checks.catalogue_is_sound()
+    assert "'kueu' is unknown" in message.msg
+    monkeypatch.setenv("COLLECT_CATALOGUE", "")
+    assert checks.catalogue_is_sound() == []
+
+
+def test_nothing_due_is_no_collection(world: worlds.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(_good) as (url, seen):
+        monkeypatch.setenv("PROMETHEUS_URL", url)
+        _collect("tokyo", "--since", "1h")
+        before, asked = CollectionRun.objects.get(), len(seen)
+        monkeypatch.setattr(timezone, "now", lambda: before.started_at)
+        while Gap.objects.exists():
+            _collect("tokyo")
+        runs, asked = CollectionRun.objects.count(), len(seen)
+        said = _collect("tokyo")
+    assert "nothing is due before" in said
+    assert "complete" not in said
+    assert (CollectionRun.objects.count(), len(seen)) == (runs, asked)
 
 
 def test_the_task_collects_a_region_and_passes_when_it_is_busy(

@@ -120,6 +120,82 @@ def test_an_error_says_what_to_do_by_its_kind(
     assert "(401)" not in signed_in(aiko).get("/collection/").content.decode()
 
 
+def test_what_stops_a_region_is_said_once_and_not_at_each_signal(
+    world: World, now: datetime, ben: User, signed_in: SignedIn
+) -> None:
+    """A server that hangs: two questions run out of time, and no other is asked."""
+    came(world, now.replace(minute=0, second=0) - HOUR, 12)
+    for minutes in (6, 1):
+        run = CollectionRun.objects.create(
+            region=world.regions["tokyo"], asked_by="schedule", source="http://p",
+            state=RunState.FAILED, started_at=now - timedelta(minutes=minutes), finished_at=now,
+            error_kind="timed-out", error="http://p did not answer within 30 s.",
+        )  # fmt: skip
+        for signal in ("pending_jobs", "pending_gpus", "never_came"):
+            SignalFetch.objects.create(
+                run=run, signal=signal, version="v", query="q", asked_from=now - HOUR,
+                asked_to=now, state=RunState.FAILED, error_kind="timed-out",
+                error="http://p did not answer within 30 s.", duration_seconds=1,
+            )  # fmt: skip
+    place = collecting.page(now=now, most=3)[0]
+    assert [(row.now.signal, row.todo) for row in place.signals] == [("pending_jobs", "")]
+    # What never came stays in its fold: its answer is not known.
+    assert place.silent == ["never_came", "pending_gpus"]
+    page = signed_in(ben).get("/collection/").content.decode()
+    assert page.count("the server hangs") == 1
+    assert page.count("did not answer within 30 s") == 1
+
+
+def test_more_failures_than_are_looked_at_are_at_least_so_many(world: World, now: datetime) -> None:
+    for minutes in range(20):
+        CollectionRun.objects.create(
+            region=world.regions["tokyo"], asked_by="schedule", source="http://p",
+            state=RunState.FAILED, started_at=now - timedelta(minutes=5 * minutes), finished_at=now,
+        )  # fmt: skip
+    assert collecting.page(now=now, most=3)[0].failed == "At least the last 12 collections failed."
+
+
+def test_an_answer_in_part_is_told_with_what_the_server_said(
+    world: World, now: datetime, ben: User, signed_in: SignedIn
+) -> None:
+    newest = now.replace(minute=0, second=0) - HOUR
+    came(world, newest - HOUR, 12)
+    came(world, newest, 12)
+    HourCoverage.objects.filter(hour=newest).update(partial=True)
+    Watermark.objects.create(
+        region=world.regions["tokyo"], signal="pending_jobs", version="v", collected_until=now,
+        last_sample_at=now,
+    )  # fmt: skip
+    run = CollectionRun.objects.create(
+        region=world.regions["tokyo"], asked_by="schedule", source="http://p",
+        state=RunState.PARTIAL, started_at=now, finished_at=now,
+    )  # fmt: skip
+    SignalFetch.objects.create(
+        run=run, signal="pending_jobs", version="v", query="q", asked_from=now - HOUR, asked_to=now,
+        state=RunState.PARTIAL, warnings=["store <b> is away"], duration_seconds=1,
+    )  # fmt: skip
+    (row,) = collecting.page(now=now, most=3)[0].signals
+    assert [bar.came for bar in row.bars] == ["not-collected", "all", "unsure"]
+    assert row.summary == "1 gap, 1 h"
+    page = signed_in(ben).get("/collection/").content.decode()
+    assert "figures may be too low" in page
+    assert "a store or a region is away" in page
+    assert "store &lt;b&gt; is away" in page
+
+
+def test_a_gauge_of_which_many_lines_fell_silent_says_so(world: World, now: datetime) -> None:
+    """Ten pools answered hour by hour; of the last hour there is one."""
+    newest = now.replace(minute=0, second=0) - HOUR
+    for ago in range(8):
+        came(world, newest - ago * HOUR, 12)
+    HourCoverage.objects.update(series=10)
+    (row,) = collecting.page(now=now, most=3)[0].signals
+    assert row.notes == []
+    HourCoverage.objects.filter(hour=newest).update(series=1)
+    (row,) = collecting.page(now=now, most=3)[0].signals
+    assert row.notes == ["1 of usually 10 lines have samples"]
+
+
 def test_every_kind_of_error_that_a_source_raises_has_its_own_sentence() -> None:
     text = (collecting.todo("live", kind) for kind in collecting.FAILED)
     assert len({*text, collecting.todo("live", "something new")}) == len(collecting.FAILED) + 1
