@@ -28,7 +28,7 @@ from portal.telemetry.models import (
     Watermark,
 )
 from portal.telemetry.quality import state_of_age
-from portal.telemetry.versions import is_import
+from portal.telemetry.versions import is_batch
 
 HOUR = timedelta(hours=1)
 # A run asks for every signal that has something new; so many reach back over the last hour.
@@ -222,7 +222,7 @@ def _marks() -> tuple[
         "region__name", "signal", "version", "collected_until", "last_sample_at"
     ):
         key = region, signal
-        if is_import(version):
+        if is_batch(version):
             imported[key] = max(imported.get(key, until), until)
             continue
         before, newest = collected.get(key, (until, sample))

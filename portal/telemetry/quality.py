@@ -14,7 +14,7 @@ from portal.telemetry.models import (
     SignalFetch,
     Watermark,
 )
-from portal.telemetry.versions import IMPORT
+from portal.telemetry.versions import BATCH
 
 LIVE_WITHIN = timedelta(minutes=20)  # a collection may be missed once
 LATE_WITHIN = timedelta(hours=1)
@@ -30,7 +30,7 @@ def freshness(*, region: str, now: datetime) -> pd.DataFrame:
     """
     newest: dict[str, datetime | None] = dict(
         Watermark.objects.filter(region__name=region)
-        .exclude(version__startswith=IMPORT)  # what came by hand says nothing of collecting
+        .exclude(version__startswith=BATCH)  # what came by hand says nothing of collecting
         .values_list("signal")
         .annotate(Max("last_sample_at"))
     )

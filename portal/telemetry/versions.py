@@ -11,11 +11,17 @@ import pandas as pd
 from portal.telemetry.models import HourRollup, Watermark
 
 IMPORT = "import"
+BATCH = f"{IMPORT}-"
 
 
 def is_import(version: str) -> bool:
     """Whether rows of this version were imported, not collected."""
-    return version == IMPORT or version.startswith(f"{IMPORT}-")
+    return version == IMPORT or version.startswith(BATCH)
+
+
+def is_batch(version: str) -> bool:
+    """Whether rows of this version came by hand, as a batch: that says nothing of collecting."""
+    return version.startswith(BATCH)
 
 
 def shown(frame: pd.DataFrame, instant: str, *, signal: str) -> pd.DataFrame:
@@ -95,5 +101,5 @@ def changes_of_any(
 
 
 def _batch(version: str) -> int:
-    number = version.removeprefix(f"{IMPORT}-")
+    number = version.removeprefix(BATCH)
     return int(number) if is_import(version) and number.isdigit() else 0
