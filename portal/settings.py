@@ -233,4 +233,6 @@ LOGGING = {
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.value(env.LOG_LEVEL)},
+    # It warns of each try with the whole address, queries included; our own error says it once.
+    "loggers": {"urllib3.connectionpool": {"level": "ERROR"}},
 }

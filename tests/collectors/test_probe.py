@@ -90,7 +90,7 @@ def test_people_read_lines_with_what_to_do(
     text = out.getvalue()
     assert f"tokyo from {address}: " in text
     assert "absent: kueue_cluster_queue_resource_usage" in text
-    assert "instead: Nothing: set metrics.enableClusterQueueResources" in text
+    assert "    Nothing: set metrics.enableClusterQueueResources" in text
     assert "trainer_checkpoint_bytes_total: there, but not with this region's labels" in text
     more = text.partition("Not asked for, but this Prometheus could give:")[2]
     assert "clock_offset_seconds" in more

@@ -126,7 +126,8 @@ def _lines(region: str, address: str, found: list[Found], more: list[More]) -> I
         preset = one.preset or "(the region's own query)"
         yield f"{MARKS[one.state]} {one.signal:<28} {preset:<28} {_said(one)}"
         if one.fallback:
-            yield f"    instead: {one.fallback}"
+            nothing = one.fallback.startswith("Nothing")
+            yield f"    {one.fallback}" if nothing else f"    instead: {one.fallback}"
         if one.others:
             yield f"    could be given by the preset {' or '.join(one.others)}"
     if more:
