@@ -19,6 +19,8 @@ from planner import simulate
 from planner.description.record import Scenario
 from planner.engine import compiled
 from planner.scenario import parse, read
+from planner.vocabulary import Victims
+from tests.planner.building import job, mapping
 from tests.planner.drawing import scenario_mapping, scenario_mappings
 
 SHARED = Path(__file__).parents[3] / "shared" / "cases" / "planner"
@@ -39,6 +41,32 @@ def assert_one_schedule(scenario: Scenario) -> None:
 @given(scenario_mappings())
 def test_both_engines_leave_the_same_records(mapping: dict[str, Any]) -> None:
     assert_one_schedule(parse(mapping))
+
+
+@pytest.mark.parametrize("victims", list(Victims))
+def test_of_many_who_may_be_evicted_both_engines_choose_the_same(victims: Victims) -> None:
+    """Drawn scenarios have few candidates at a time; here there are up to sixty."""
+    for seed in range(12):
+        draw = random.Random(seed)
+        jobs = [
+            job(f"small-{n}", draw.randrange(300), draw.choice((1, 1, 2, 3)), 4_000)
+            | {"project": draw.choice(("speech", "vision"))}
+            for n in range(80)
+        ]
+        jobs += [
+            job(f"large-{n}", 400 + draw.randrange(2_000), draw.randrange(2, 24), 300)
+            | {"lane": "emergency"}
+            for n in range(30)
+        ]
+        given = mapping(*sorted(jobs, key=lambda one: one["submit_seconds"]))
+        given["policy"]["victims"] = victims.value
+        given["pool"][0]["nodes"] = 8
+        given["quota"] = [
+            {"project": name, "pool": "h100", "nominal": 64} for name in ("speech", "vision")
+        ]
+        scenario = parse(given)
+        assert len(simulate(scenario, engine="reference").evictions) > 30
+        assert_one_schedule(scenario)
 
 
 def test_the_kernel_never_looks_beyond_the_ends_of_its_arrays() -> None:
