@@ -230,7 +230,7 @@ class Teller:
         )
         yield from self._held(pool)
         if pool.undisplaced is not None:
-            yield spared(self.say, facts.job, pool, pool.undisplaced)
+            yield spared(self.say, facts, pool, pool.undisplaced)
         reserved = pool.reserved
         if reserved is None or reserved.binds:
             return

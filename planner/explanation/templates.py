@@ -166,10 +166,12 @@ class Say(Enum):
         "{then:gpus}となって公称{nominal:n}を超え、借用で他のプロジェクトのジョブは退避できません。",
     )
     ALL_PROTECTED = Sentence(
-        "Nobody was displaced in {pool}: those that it may displace ({jobs:jobs}, "
-        "{displaceable:gpus}) are protected, the first of them until {until:at}.",
-        "{pool}で退避されたジョブはありません。退避できるジョブ({jobs:jobs}、{displaceable:gpus})は"
-        "すべて保護期間中で、最初に終わる保護は{until:at}までです。",
+        "Nobody was displaced in {pool}: in the latest pass, at {passed:at}, those that it may "
+        "displace ({jobs:jobs}, {displaceable:gpus}) were protected, the first of them until "
+        "{until:at}; the next pass after that looks again.",
+        "{pool}で退避されたジョブはありません。直近の{passed:at}のスケジューリングサイクルでは、"
+        "退避できるジョブ({jobs:jobs}、{displaceable:gpus})はすべて保護期間中でした"
+        "(最初に終わる保護は{until:at}まで)。その後のサイクルで再び検討されます。",
     )
     TOO_FEW_TO_DISPLACE = Sentence(
         "Nobody was displaced in {pool}: those that it may displace ({jobs:jobs}, "
@@ -179,13 +181,14 @@ class Say(Enum):
         "回収は相手が借用している範囲まで)では足りません。",
     )
     TOO_FEW_UNPROTECTED = Sentence(
-        "Nobody was displaced in {pool}: those that it may displace ({jobs:jobs}, "
-        "{displaceable:gpus}; reclaimed ones only as long as their project borrows), less "
-        "{protected:jobs} still protected, would not make enough room; the first protection ends "
-        "at {until:at}.",
-        "{pool}で退避されたジョブはありません。退避できるジョブ({jobs:jobs}、{displaceable:gpus}。"
-        "回収は相手が借用している範囲まで)のうち{protected:jobs}は保護期間中で"
-        "(最初に終わる保護は{until:at}まで)、残りでは足りません。",
+        "Nobody was displaced in {pool}: in the latest pass, at {passed:at}, those that it may "
+        "displace ({jobs:jobs}, {displaceable:gpus}; reclaimed ones only as long as their project "
+        "borrows), less {protected:jobs} still protected, would not have made enough room; the "
+        "first protection ends at {until:at}, and the next pass after that looks again.",
+        "{pool}で退避されたジョブはありません。直近の{passed:at}のスケジューリングサイクルでは、"
+        "退避できるジョブ({jobs:jobs}、{displaceable:gpus}。回収は相手が借用している範囲まで)のうち"
+        "{protected:jobs}は保護期間中で(最初に終わる保護は{until:at}まで)、残りでは足りませんでした。"
+        "その後のサイクルで再び検討されます。",
     )
     # Why it is not looked at
     BEHIND_HEAD = Sentence(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.explanation.facts import About, PoolFacts, Spared, Undisplaced
+from planner.explanation.facts import Moment, PoolFacts, Spared, Undisplaced
 from planner.explanation.templates import Say
 
 
-def spared(say: Callable[..., str], job: About, pool: PoolFacts, facts: Undisplaced) -> str:
+def spared(say: Callable[..., str], moment: Moment, pool: PoolFacts, facts: Undisplaced) -> str:
     """Say in one sentence why nobody was displaced."""
+    job = moment.job
     if facts.why is Spared.NOBODY:
         return say(
             Say.NOBODY_TO_DISPLACE,
@@ -38,4 +39,5 @@ def spared(say: Callable[..., str], job: About, pool: PoolFacts, facts: Undispla
         displaceable=facts.gpus,
         protected=facts.protected_jobs,
         until=facts.protected_until_seconds,
+        passed=moment.passed_at_seconds,
     )

@@ -71,10 +71,10 @@ SPARED: dict[str, tuple[Scenario, tuple[object, ...], str, str]] = {
         ),
         (Spared.PROTECTED, 2, 16, 2, 60),
         (
-            "those that it may displace (2 jobs, 16 GPUs) are protected, the first of them until "
-            "second 60."
+            "in the latest pass, at second 10, those that it may displace (2 jobs, 16 GPUs) were "
+            "protected, the first of them until second 60; the next pass after that looks again."
         ),
-        "退避できるジョブ(2件、GPU 16基)はすべて保護期間中で、最初に終わる保護は60秒までです。",
+        "直近の10秒のスケジューリングサイクルでは、退避できるジョブ(2件、GPU 16基)はすべて保護",
     ),
     "too few": (
         scenario(
@@ -94,11 +94,12 @@ SPARED: dict[str, tuple[Scenario, tuple[object, ...], str, str]] = {
         ),
         (Spared.NOT_ENOUGH, 3, 16, 2, 13),
         (
-            "those that it may displace (3 jobs, 16 GPUs; reclaimed ones only as long as their "
-            "project borrows), less 2 jobs still protected, would not make enough room; the first "
-            "protection ends at second 13."
+            "in the latest pass, at second 10, those that it may displace (3 jobs, 16 GPUs; "
+            "reclaimed ones only as long as their project borrows), less 2 jobs still protected, "
+            "would not have made enough room; the first protection ends at second 13, and the "
+            "next pass after that looks again."
         ),
-        "のうち2件は保護期間中で(最初に終わる保護は13秒まで)、残りでは足りません。",
+        "のうち2件は保護期間中で(最初に終わる保護は13秒まで)、残りでは足りませんでした。",
     ),
 }  # fmt: skip
 
@@ -117,6 +118,17 @@ def test_a_job_with_rights_is_told_why_nobody_was_displaced(name: str) -> None:
     )
     assert f"  Nobody was displaced in h100: {english}" in en
     assert any("h100で退避されたジョブはありません" in line and japanese in line for line in ja)
+
+
+def test_a_protection_that_is_over_is_told_as_it_was_when_the_job_was_last_looked_at() -> None:
+    # The end of a protection is no instant of its own: nobody looked again by second 70.
+    plan = scenario(
+        job("a", gpus=16), URGENT, lane=lanes(50), quota=quotas(32, 0)
+    )  # fmt: skip
+    _, en, ja = at(plan, "c", 70)
+    assert [line for line in en if "in the latest pass, at second 10, " in line]
+    assert [line for line in en if "were protected, the first of them until second 50;" in line]
+    assert [line for line in ja if "直近の10秒" in line and "50秒まで" in line]
 
 
 def test_every_cause_is_told_here() -> None:
@@ -139,7 +151,7 @@ def test_who_was_not_tried_is_not_told_of_others() -> None:
     )  # fmt: skip
     facts, en, _ = undisplaced(plan)
     assert facts is None
-    assert [line for line in en if "are protected, the first of them until second 100." in line]
+    assert [line for line in en if "were protected, the first of them until second 100;" in line]
 
 
 @MANY
