@@ -24,6 +24,7 @@ _LISTS = ("pools", "regions")
 _DECIMALS = ("data_gb", "checkpoint_gb")
 _TEXTS = ("id", "project", "lane", "accelerator", "data_region")
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,1000}")
+_UTF8 = "expected text in UTF-8; the file seems to be in another encoding, say Shift-JIS"
 _FEW_ROWS = 4_000  # rows as Python lists: more of them no longer fit a processor's cache
 _BLOCK_BYTES = 2 << 20
 # Empty lines, and what only Python takes for blanks.
@@ -78,7 +79,8 @@ def plain_chunks(path: Path, _problems: Problems) -> Iterator[Chunk]:
 def csv_chunks(path: Path, problems: Problems) -> Iterator[Chunk]:
     """Read any table, and say of each row that does not fit where it stands."""
     source = str(path)
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    # What is not UTF-8 stays in its cell, so that it can be said where it stands.
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         reader = csv.reader(file, strict=True)
         names: list[str] | None = None
         more = True
@@ -88,10 +90,20 @@ def csv_chunks(path: Path, problems: Problems) -> Iterator[Chunk]:
             rows: list[list[str]] = []
             try:
                 if names is None:
-                    names = [name.strip() for name in next(reader, [])]
+                    names = [_bytes_told(name.strip()) for name in next(reader, [])]
                     _check_columns(names, source)
                 for cells in reader:
                     if len(cells) == len(names):
+                        told = [_bytes_told(cell) for cell in cells]
+                        if told != cells:
+                            problems.extend(
+                                Problem(
+                                    f"line {reader.line_num}, column {name}", cell, _UTF8, source
+                                )
+                                for name, cell, raw in zip(names, told, cells, strict=True)
+                                if cell != raw
+                            )
+                            continue
                         lines.append(reader.line_num)
                         rows.append(cells)
                         if len(rows) == _FEW_ROWS:
@@ -100,7 +112,7 @@ def csv_chunks(path: Path, problems: Problems) -> Iterator[Chunk]:
                     elif cells:
                         expected = f"expected {len(names)} cells, found {len(cells)}"
                         problems.append(Problem(f"line {reader.line_num}", "", expected, source))
-            except (csv.Error, UnicodeDecodeError) as error:
+            except csv.Error as error:
                 problems.append(Problem(f"line {reader.line_num}", "", str(error), source))
             if rows and names:
                 columns = zip(names, zip(*rows, strict=True), strict=True)
@@ -111,6 +123,13 @@ def csv_chunks(path: Path, problems: Problems) -> Iterator[Chunk]:
                         for name, column in columns
                     },
                 )
+
+
+def _bytes_told(cell: str) -> str:
+    """The cell, with bytes that are not UTF-8 written out: \\x93."""
+    if cell.isascii():
+        return cell
+    return cell.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _cells(column: Any) -> Any:

@@ -464,11 +464,29 @@ def test_a_table_may_be_empty_but_not_without_a_header(tmp_path: Path) -> None:
 def test_a_table_that_is_no_text_or_no_parquet_is_refused(tmp_path: Path) -> None:
     path = _with_table(tmp_path, "")
     (tmp_path / "jobs.csv").write_bytes(HEADER.encode() + b"\xff\xfe\n")
-    with pytest.raises(ScenarioError, match="can't decode"):
+    with pytest.raises(ScenarioError, match="line 2: expected 7 cells, found 1"):
         read(path)
     (tmp_path / "jobs.parquet").write_bytes(b"no parquet")
     path.write_text(path.read_text().replace("jobs.csv", "jobs.parquet"))
     with pytest.raises(ScenarioError, match=r"jobs\.parquet: cannot be read"):
+        read(path)
+
+
+def test_a_table_in_another_encoding_is_told_cell_by_cell_and_read_to_its_end(
+    tmp_path: Path,
+) -> None:
+    header = "id,submit_seconds,project,lane,gpus,work_seconds\n"
+    path = _with_table(tmp_path, "")
+    rows = "a,0,speech,primary,8,60\nジョブ1,0,speech,primary,8,60\nb,x,speech,primary,0,60\n"
+    (tmp_path / "jobs.csv").write_bytes((header + rows).encode("shift-jis"))
+    with pytest.raises(ScenarioError) as caught:
+        read(path)
+    said = str(caught.value)
+    assert r"jobs.csv: line 3, column id = \x83W\x83\x87\x83u1: expected text in UTF-8" in said
+    assert 'jobs.csv: line 4, column submit_seconds = "x": expected a whole number' in said
+    assert "jobs.csv: line 4, column gpus = 0: expected 1 or more" in said
+    (tmp_path / "jobs.csv").write_bytes((header.replace("id", "識別子") + rows).encode("shift-jis"))
+    with pytest.raises(ScenarioError, match=r"line 1, column \\x8e.*: is not a column of jobs"):
         read(path)
 
 
