@@ -74,7 +74,10 @@ SPARED: dict[str, tuple[Scenario, tuple[object, ...], str, str]] = {
             "in the latest pass, at second 10, those that it may displace (2 jobs, 16 GPUs) were "
             "protected, the first of them until second 60; the next pass after that looks again."
         ),
-        "直近の10秒のスケジューリングサイクルでは、退避できるジョブ(2件、GPU 16基)はすべて保護",
+        (
+            "直近の10秒のスケジューリングサイクルでは、退避できるジョブ(2件、GPU 16基)は"
+            "すべて保護期間中でした(最初に終わる保護は60秒まで)。その後のサイクルで再び検討されます。"
+        ),
     ),
     "too few": (
         scenario(
@@ -122,9 +125,7 @@ def test_a_job_with_rights_is_told_why_nobody_was_displaced(name: str) -> None:
 
 def test_a_protection_that_is_over_is_told_as_it_was_when_the_job_was_last_looked_at() -> None:
     # The end of a protection is no instant of its own: nobody looked again by second 70.
-    plan = scenario(
-        job("a", gpus=16), URGENT, lane=lanes(50), quota=quotas(32, 0)
-    )  # fmt: skip
+    plan = scenario(job("a", gpus=16), URGENT, lane=lanes(50), quota=quotas(32, 0))
     _, en, ja = at(plan, "c", 70)
     assert [line for line in en if "in the latest pass, at second 10, " in line]
     assert [line for line in en if "were protected, the first of them until second 50;" in line]
